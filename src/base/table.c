@@ -1,0 +1,121 @@
+#include "base/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_init(struct table *t, size_t columns)
+{
+	assert(columns > 0 && columns <= TABLE_COLUMNS_MAX);
+	*t = (struct table){.columns = columns};
+}
+
+void table_release(struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	table_init(t, t->columns);
+}
+
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+/* Takes ownership of the text. */
+static void add_cell(struct table *t, char *text)
+{
+	size_t column = t->count % t->columns, width = width_of(text);
+
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+	if (width > t->widths[column])
+		t->widths[column] = width;
+	t->cells[t->count++] = text;
+}
+
+void table_cell(struct table *t, const char *format, ...)
+{
+	va_list args;
+	char *text = NULL;
+
+	if (t->count == t->room) {
+		size_t room = t->room ? 2 * t->room : 32;
+		char **cells = reallocarray(t->cells, room, sizeof *cells);
+
+		if (!cells) {
+			t->failed = true;
+			return;
+		}
+		t->cells = cells;
+		t->room = room;
+	}
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		t->failed = true;
+	else
+		add_cell(t, text);
+	va_end(args);
+}
+
+static void pad(struct buf *out, size_t count)
+{
+	while (count-- > 0)
+		buf_putc(out, ' ');
+}
+
+/* Without the blanks that an empty last cell leaves. */
+static void end_line(struct buf *out)
+{
+	while (out->length > 0 && out->text[out->length - 1] == ' ')
+		out->length--;
+	buf_putc(out, '\n');
+}
+
+void table_print(const struct table *t, const char *align, const char *indent, struct buf *out)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		size_t column = i % t->columns, gap = t->widths[column] - width_of(t->cells[i]);
+		bool last = column + 1 == t->columns;
+
+		buf_puts(out, column ? "  " : indent);
+		if (align[column] == 'r')
+			pad(out, gap);
+		buf_puts(out, t->cells[i]);
+		if (last)
+			end_line(out);
+		else if (align[column] != 'r')
+			pad(out, gap);
+	}
+}
+
+void table_print_markdown(const struct table *t, const char *align, struct buf *out)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		size_t column = i % t->columns;
+
+		buf_puts(out, column ? " | " : "| ");
+		for (const char *c = t->cells[i]; *c; c++) {
+			if (*c == '|')
+				buf_putc(out, '\\');
+			buf_putc(out, *c);
+		}
+		if (column + 1 < t->columns)
+			continue;
+		buf_puts(out, " |\n");
+		if (i + 1 == t->columns) {
+			buf_putc(out, '|');
+			for (size_t k = 0; k < t->columns; k++)
+				buf_puts(out, align[k] == 'r' ? "---:|" : "---|");
+			buf_putc(out, '\n');
+		}
+	}
+}

@@ -1,0 +1,74 @@
+/* A parser of an engine's log: one file in this folder and one row in list.def.
+ *
+ * It is fed the lines of a run in the order in which they arrived and says what the engine did when, and how fast by
+ * its own account. It must cope with anything: garbage, cut lines, streams mixed line by line. It knows no files. */
+#ifndef ASSAY_ENGINE_ENGINE_H
+#define ASSAY_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/engine_result.h"
+#include "wire/records.h"
+
+/* A line without its end: no ANSI sequences, no CR; of a carriage-return progress line each state is a line. */
+struct log_line {
+	int64_t t;        /* when its last byte arrived, ns of CLOCK_MONOTONIC */
+	int stream;       /* enum wire_stream */
+	const char *text; /* ends with 0, and may hold others before it */
+	size_t length;
+	bool cut;         /* it was longer than LOG_LINE_MAX; the rest is gone */
+};
+
+#define LOG_LINE_MAX 65536
+#define ENGINE_PHRASE_MIN 8
+
+struct engine_context {
+	char *const *argv;  /* the command, ends with NULL; may be a wrapper or a replay */
+	int64_t start, end; /* of the command */
+};
+
+struct engine {
+	const char *name;    /* as in --engine NAME */
+	const char *summary; /* one line for `doctor` and the docs */
+
+	/* Ends with NULL, each of ENGINE_PHRASE_MIN bytes or more. A line that holds none of them need not be offered to
+	 * `line`, except while `attentive` (which may be NULL) says true: this keeps a gigabyte of other text cheap. */
+	const char *const *phrases;
+	bool (*attentive)(const void *state);
+
+	/* Ends with NULL, may be NULL: names of engines whose logs hold this one's lines too. Where one of them found its
+	 * own log, this one did not. */
+	const char *const *yields_to;
+
+	void *(*open)(const struct engine_context *c); /* NULL: out of memory */
+	void (*line)(void *state, const struct log_line *line);
+	/* Fills *result (initialised by the caller): known lines, marks in order of time, tests, requests, headline. */
+	int (*finish)(void *state, struct engine_result *result, struct error *err);
+	void (*close)(void *state);
+};
+
+#define ENGINE(id) extern const struct engine engine_##id;
+#include "engine/list.def"
+#undef ENGINE
+
+extern const struct engine *const engines[];
+extern const size_t engine_count;
+
+/* The engine of that name, or NULL. */
+const struct engine *engine_find(const char *name);
+
+/* Several parsers at once over the same lines: "auto". */
+struct engine_set;
+
+/* name: "auto" (all parsers; the one that knew the most telling lines wins) or one parser's name. NULL where there is no
+ * parser of that name (ask engine_find first) or no memory. */
+struct engine_set *engine_set_new(const char *name, const struct engine_context *c);
+void engine_set_line(struct engine_set *s, const struct log_line *line);
+
+/* Fills *result (initialised by the caller). known == 0 where no parser found its log. */
+int engine_set_finish(struct engine_set *s, struct engine_result *result, struct error *err);
+void engine_set_free(struct engine_set *s);
+
+#endif

@@ -1,0 +1,58 @@
+#include "model/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char *run_status_name(enum run_status status)
+{
+	static const char *const names[] = {
+		[RUN_OK] = "ok",           [RUN_FAILED] = "failed",           [RUN_SIGNAL] = "signal",
+		[RUN_TIMEOUT] = "timeout", [RUN_INTERRUPTED] = "interrupted", [RUN_PARTIAL] = "partial",
+	};
+
+	return names[status];
+}
+
+const struct phase_figures phase_figures_none = {
+	.cpu_s = NAN, .cpu_user_s = NAN, .cpu_system_s = NAN, .runqueue_wait_s = NAN, .rss_peak = NAN, .anon_peak = NAN, .file_peak = NAN,
+	.swap_peak = NAN, .pss_peak = NAN, .machine_refault_bytes = NAN, .read_bytes = NAN, .write_bytes = NAN, .read_chars = NAN, .write_chars = NAN, .minor_faults = NAN,
+	.major_faults = NAN, .psi_cpu_some = NAN, .psi_memory_some = NAN, .psi_memory_full = NAN, .psi_io_some = NAN,
+	.psi_io_full = NAN, .threads_max = NAN, .processes_max = NAN,
+};
+
+void run_init(struct run *r)
+{
+	*r = (struct run){
+		.status = RUN_PARTIAL,
+		.exit_code = -1,
+		.whole = phase_figures_none,
+		.wall_s = NAN,
+		.cpu_user_s = NAN,
+		.cpu_system_s = NAN,
+		.rss_peak = NAN,
+		.anon_peak = NAN,
+		.max_rss_process = NAN,
+		.voluntary_switches = NAN,
+		.involuntary_switches = NAN,
+		.cost_cpu_s = NAN,
+		.cost_helper_cpu_s = NAN,
+		.cost_share = NAN,
+		.cost_max_rss = NAN,
+		.interval_requested_ms = NAN,
+		.interval_effective_ms = NAN,
+	};
+	phases_init(&r->phases);
+	engine_result_init(&r->engine);
+	warnings_init(&r->warnings);
+}
+
+void run_release(struct run *r)
+{
+	free(r->label);
+	free(r->command_line);
+	free(r->figures);
+	phases_release(&r->phases);
+	engine_result_release(&r->engine);
+	warnings_release(&r->warnings);
+	run_init(r);
+}

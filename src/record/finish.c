@@ -1,0 +1,343 @@
+#include "record/finish.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "engine/engine.h"
+#include "record/figures.h"
+#include "record/loglines.h"
+#include "record/markers.h"
+#include "store/segments.h"
+#include "store/timeline_file.h"
+
+#define MARKS_MAX 10000
+#define MARKERS_FILE_MAX ((size_t)64 << 20)
+
+/* What one pass over the monitor segment tells beside the points. */
+struct monitor_facts {
+	struct marks marks;
+	uint64_t marks_end; /* how much of the markers file they cover */
+	uint64_t marks_lost;
+	int64_t last_t;
+	bool ended; /* in good order */
+};
+
+static int add_mark(struct monitor_facts *facts, int64_t t, const char *name, size_t length, struct error *err)
+{
+	char word[PHASE_NAME_MAX] = "";
+
+	if (facts->marks.count >= MARKS_MAX) {
+		facts->marks_lost++;
+		return 0;
+	}
+	if (length < sizeof word)
+		memcpy(word, name, length);
+	return marks_add(&facts->marks, t, phase_group_of(word), name, length, err);
+}
+
+static void note_process(struct run *run, const struct wire_process *p, uint32_t used)
+{
+	const char *comm = (const char *)(p + 1);
+	struct run_process *row;
+
+	run->processes++;
+	if (run->shown_count >= RUN_PROCESSES_SHOWN || used <= sizeof *p)
+		return;
+	row = &run->shown[run->shown_count++];
+	*row = (struct run_process){.pid = p->pid, .ppid = p->ppid};
+	row->start_s = (double)(p->first_seen - run->start) / 1e9;
+	row->end_s = (double)(p->last_seen - run->start) / 1e9;
+	row->cpu_s = p->user_ns < 0 ? NAN : (double)(p->user_ns + p->system_ns) / 1e9;
+	row->rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
+	row->anon_peak = p->anon_peak < 0 ? NAN : (double)p->anon_peak;
+	memcpy(row->comm, comm, strnlen(comm, used - sizeof *p < sizeof row->comm ? used - sizeof *p : sizeof row->comm - 1));
+}
+
+/* A record that is too short for its type is passed over: a newer assay may write other ones. */
+static int note_record(struct monitor_facts *facts, struct run *run, enum finish_mode mode, const struct segment_record *r,
+		       const void *payload, struct error *err)
+{
+	if (r->type == WIRE_MARK && r->used > sizeof(struct wire_mark)) {
+		const struct wire_mark *mark = payload;
+
+		facts->marks_end = mark->end;
+		return add_mark(facts, mark->t, (const char *)(mark + 1), r->used - sizeof *mark, err);
+	}
+	if (r->type == WIRE_POINTS && r->used >= sizeof(struct wire_points))
+		facts->last_t = ((const struct wire_points *)payload)->t;
+	else if (r->type == WIRE_END)
+		facts->ended = true;
+	else if (mode == FINISH_RECOVERED && r->type == WIRE_PROCESS && r->used > sizeof(struct wire_process))
+		note_process(run, payload, r->used);
+	else if (mode == FINISH_RECOVERED && r->type == WIRE_NOTE)
+		warnings_add(&run->warnings, "%.*s", (int)r->used, (const char *)payload);
+	return 0;
+}
+
+static int read_monitor(struct segment_reader *reader, struct monitor_facts *facts, struct run *run, enum finish_mode mode,
+			struct error *err)
+{
+	struct segment_record record;
+	const void *payload;
+	int got;
+
+	while ((got = segment_reader_next(reader, &record, &payload, err)) > 0)
+		if (note_record(facts, run, mode, &record, payload, err) < 0)
+			return -1;
+	return got;
+}
+
+/* The start and the exits from the helper's segment, for a run whose recorder was killed. */
+static void read_exits(const struct rundir *dir, struct run *run)
+{
+	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
+	struct segment_record record;
+	const void *payload;
+	struct error err;
+	int got;
+
+	if (segment_reader_open(dir->output_seg, SEGMENT_KIND_OUTPUT, &reader, &err) < 0) {
+		warnings_add(&run->warnings, "How the command ended is not known: %s.", err.text);
+		return;
+	}
+	while ((got = segment_reader_next(reader, &record, &payload, &err)) > 0) {
+		if (record.type == WIRE_START && record.used >= sizeof(struct wire_start)) {
+			run->start = ((const struct wire_start *)payload)->t;
+		} else if (record.type == WIRE_CHUNK && record.used >= sizeof(struct wire_chunk)) {
+			const struct wire_chunk *chunk = payload;
+
+			run->end = chunk->t_last > run->end ? chunk->t_last : run->end;
+		} else if (record.type == WIRE_EXIT && record.used >= sizeof(struct wire_exit)) {
+			const struct wire_exit *e = payload;
+
+			run->cpu_user_s = (isnan(run->cpu_user_s) ? 0 : run->cpu_user_s) + (double)e->user_ns / 1e9;
+			run->cpu_system_s = (isnan(run->cpu_system_s) ? 0 : run->cpu_system_s) + (double)e->system_ns / 1e9;
+			run->max_rss_process = fmax(run->max_rss_process, (double)e->max_rss);
+			run->end = e->t > run->end ? e->t : run->end;
+			if (e->is_command) {
+				run->signo = WIFSIGNALED(e->status) ? WTERMSIG(e->status) : 0;
+				run->exit_code = WIFSIGNALED(e->status) ? -1 : WEXITSTATUS(e->status);
+			}
+		}
+	}
+	if (got < 0)
+		warnings_add(&run->warnings, "%s.", err.text);
+}
+
+/* Lines that were appended to the markers file after the recorder had read it for the last time. */
+static int read_late_marks(const struct rundir *dir, struct monitor_facts *facts, struct run *run, struct error *err)
+{
+	CLEANUP(buf_release) struct buf text;
+	size_t untimed = 0;
+
+	buf_init(&text);
+	if (fs_read_file(dir->markers_log, MARKERS_FILE_MAX, &text, NULL) < 0)
+		return 0; /* the target may have removed it: then there is nothing to add */
+	for (size_t at = facts->marks_end; at < text.length;) {
+		const char *line = text.text + at, *newline = memchr(line, '\n', text.length - at), *name;
+		size_t length = newline ? (size_t)(newline - line) : text.length - at, name_length;
+		bool has_time;
+		int64_t t;
+
+		at += length + 1;
+		if (!marker_parse(line, length, run->end, &t, &name, &name_length, &has_time))
+			continue;
+		untimed += !has_time;
+		if (add_mark(facts, t, name, name_length, err) < 0)
+			return -1;
+	}
+	if (untimed)
+		warnings_add(&run->warnings, "%zu phase mark%s came when nobody was watching; %s put at the end.", untimed,
+			     untimed == 1 ? "" : "s", untimed == 1 ? "it is" : "they are");
+	return 0;
+}
+
+/* The command's words, as far as begin.json has them: masked, which no parser minds. */
+static char **command_words(const json_t *begin)
+{
+	const char *command = json_get_text(begin, "command", "");
+	size_t count = 1;
+	char **words, *copy, *save, *word;
+
+	for (const char *c = command; *c; c++)
+		count += *c == ' ';
+	words = calloc(count + 1, sizeof *words);
+	copy = words ? strdup(command) : NULL;
+	count = 0;
+	for (word = copy ? strtok_r(copy, " ", &save) : NULL; word; word = strtok_r(NULL, " ", &save))
+		words[count++] = strdup(word);
+	free(copy);
+	return words;
+}
+
+/* What an engine's log was like matters only where a parser read it. */
+static void note_log(struct run *run, const struct line_counts *counts)
+{
+	for (size_t i = 0; i < run->engine.warnings.count; i++)
+		warnings_add(&run->warnings, "%s", run->engine.warnings.texts[i]);
+	if (counts->cut)
+		warnings_add(&run->warnings, "Lines of the output that were longer than %d bytes, and were cut: %" PRIu64 ".",
+			     LOG_LINE_MAX, counts->cut);
+	if (counts->invalid_utf8)
+		warnings_add(&run->warnings, "Lines of the output that were not valid UTF-8: %" PRIu64 ".", counts->invalid_utf8);
+	if (counts->binary)
+		warnings_add(&run->warnings, "Lines of the output that held control bytes: %" PRIu64 ".", counts->binary);
+}
+
+static int read_engine(const struct rundir *dir, const json_t *begin, const volatile int *hurry, struct run *run,
+		       struct error *err)
+{
+	const char *name = json_get_text(json_object_get(begin, "options"), "engine", "auto");
+	char **words;
+	struct engine_context context = {.start = run->start, .end = run->end};
+	struct line_counts counts = {0};
+	struct engine_set *set;
+	int failed = -1;
+
+	if (strcmp(name, "none") == 0)
+		return 0;
+	words = command_words(begin);
+	context.argv = words;
+	set = words ? engine_set_new(name, &context) : NULL;
+	if (set) {
+		loglines_feed(dir, set, run->end, hurry, &counts, &run->warnings);
+		failed = engine_set_finish(set, &run->engine, err);
+		engine_set_free(set);
+	} else {
+		error_set(err, "out of memory for the parser '%s'", name);
+	}
+	for (char **w = words; w && *w; w++)
+		free(*w);
+	free(words);
+	run->has_engine = !failed && run->engine.known > 0;
+	if (!failed && !run->has_engine && strcmp(name, "auto") != 0)
+		warnings_add(&run->warnings, "Nothing in the output is known to the parser '%s'.", name);
+	if (run->has_engine)
+		note_log(run, &counts);
+	return failed;
+}
+
+static int find_phases(struct run *run, const struct monitor_facts *facts, struct error *err)
+{
+	const struct marks *marks = facts->marks.count ? &facts->marks : &run->engine.marks;
+
+	if (facts->marks_lost)
+		warnings_add(&run->warnings, "%" PRIu64 " phase marks past the %dth were dropped.", facts->marks_lost, MARKS_MAX);
+	return phases_from_marks(&run->phases, marks, run->start, run->end, "start", &run->warnings, err);
+}
+
+/* Peaks of memory from ticks, refined by what the kernel kept of a single process. */
+static void refine_memory(struct run *run)
+{
+	double max_rss = run->max_rss_process, file = run->whole.file_peak;
+	bool one = run->processes == 1 && run->processes_exact && !run->survivors;
+
+	run->rss_peak = fmax(run->whole.rss_peak, max_rss);
+	run->anon_peak = run->whole.anon_peak;
+	if (one && max_rss >= run->whole.rss_peak) {
+		strcpy(run->rss_kind, "high-water mark of the one process");
+		/* At the mark, file pages were at most as many as ever. */
+		strcpy(run->anon_kind, "largest at any tick");
+		if (max_rss - file > run->anon_peak) {
+			run->anon_peak = max_rss - file;
+			strcpy(run->anon_kind, "high-water mark less the file pages seen");
+		}
+		return;
+	}
+	strcpy(run->anon_kind, "largest sum over the tree at one tick");
+	if (max_rss > run->whole.rss_peak || isnan(run->whole.rss_peak))
+		strcpy(run->rss_kind, "high-water mark of the largest process");
+	else
+		strcpy(run->rss_kind, "largest sum over the tree at one tick");
+}
+
+/* A killed recorder counted nothing: what the last points and the processes' records say has to do. */
+static void fill_recovered(struct run *run, const json_t *begin)
+{
+	run->status = RUN_PARTIAL;
+	run->label = strdup(json_get_text(begin, "label", "recovered"));
+	run->command_line = strdup(json_get_text(begin, "command", "an unknown command"));
+	run->wall_s = (double)(run->end - run->start) / 1e9;
+	run->interval_requested_ms = json_get_number(json_object_get(begin, "options"), "interval_ms", NAN);
+	if (isnan(run->cpu_user_s)) {
+		run->cpu_user_s = run->whole.cpu_user_s;
+		run->cpu_system_s = run->whole.cpu_system_s;
+	}
+	if (!run->processes)
+		run->processes = 1;
+}
+
+static void build_timeline(const struct rundir *dir, const volatile int *hurry, struct run *run)
+{
+	struct error err;
+
+	if (hurry && *hurry)
+		warnings_add(&run->warnings, "timeline.h5 was left out: assay was interrupted (`assay recover` makes it).");
+	else if (timeline_file_build(dir->monitor_seg, dir->timeline_h5, run->start, run->wall_start_ns, hurry, &err) < 0)
+		warnings_add(&run->warnings, "timeline.h5 is missing: %s.", err.text);
+}
+
+static int read_monitor_parts(const struct rundir *dir, struct segment_reader *reader, enum finish_mode mode,
+			      struct monitor_facts *facts, struct run *run, struct error *err)
+{
+	struct segment_facts segment;
+	struct error damage;
+
+	segment_reader_facts(reader, &segment);
+	if (read_monitor(reader, facts, run, mode, &damage) < 0)
+		warnings_add(&run->warnings, "%s.", damage.text);
+	if (segment.dropped)
+		warnings_add(&run->warnings, "%s: %" PRIu64 " records were dropped (%s).", dir->monitor_seg, segment.dropped,
+			     segment.stopped ? strerror(segment.stopped) : "no room");
+	if (mode == FINISH_RECOVERED) {
+		run->start = run->start ? run->start : segment.mono_ns;
+		run->end = facts->last_t > run->end ? facts->last_t : run->end;
+		return read_late_marks(dir, facts, run, err);
+	}
+	return 0;
+}
+
+int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry, struct run *run,
+	       struct error *err)
+{
+	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
+	struct monitor_facts facts = {0};
+	struct error why;
+	int failed = 0;
+
+	marks_init(&facts.marks);
+	if (mode == FINISH_RECOVERED)
+		read_exits(dir, run);
+	if (segment_reader_open(dir->monitor_seg, SEGMENT_KIND_MONITOR, &reader, &why) == 0)
+		failed = read_monitor_parts(dir, reader, mode, &facts, run, err);
+	else if (mode == FINISH_RECOVERED && !run->start)
+		failed = error_set(err, "%s", why.text);
+	else
+		warnings_add(&run->warnings, "There are no counters: %s.", why.text);
+	if (mode == FINISH_RECOVERED)
+		run->wall_start_ns = run->start + (int64_t)json_get_number(begin, "wall_offset_ns", 0);
+	if (!failed && read_engine(dir, begin, hurry, run, &why) < 0)
+		warnings_add(&run->warnings, "The output was not parsed: %s.", why.text);
+	failed = failed || find_phases(run, &facts, err) < 0;
+	marks_release(&facts.marks);
+	if (failed)
+		return -1;
+	if (reader) {
+		segment_reader_rewind(reader);
+		if (figures_read(reader, run, &why) < 0)
+			warnings_add(&run->warnings, "The figures of the phases are incomplete: %s.", why.text);
+		build_timeline(dir, hurry, run);
+	}
+	if (mode == FINISH_RECOVERED)
+		fill_recovered(run, begin);
+	refine_memory(run);
+	return 0;
+}

@@ -1,0 +1,355 @@
+#include "record/monitor.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "model/mask.h"
+#include "source/source.h"
+#include "wire/records.h"
+
+#define SLOW_NS (100 * NS_PER_MS)
+#define INTERVAL_MAX_NS NS_PER_S
+#define SLOW_MAX_NS (5 * NS_PER_S)
+/* The share of one core that ticks may cost, and slow readings beside them: together under 3%. */
+#define TICK_BUDGET 0.0125
+#define SLOW_BUDGET 0.0125
+#define COSTS 5
+#define SEGMENT_CAPACITY (UINT64_C(8) << 30)
+#define TRIM_EVERY 64
+
+/* The cost of the last few readings; the median decides, so that one page fault does not stretch an interval. */
+struct cost {
+	int64_t last[COSTS];
+	unsigned count;
+};
+
+struct monitor {
+	struct segment_writer segment;
+	struct timeline timeline;
+	struct process_table processes;
+	struct tree *tree;
+	struct source_context context;
+	void **states; /* one per source; see `open` */
+	bool *open;
+	struct warnings *warnings;
+	int64_t requested, interval, slow;
+	int64_t next_tick, next_slow;
+	int64_t begun, ended, ticks;
+	struct cost tick_cost, slow_cost;
+	uint64_t slow_count;
+	struct run_process shown[RUN_PROCESSES_SHOWN]; /* the largest so far by CPU time */
+	size_t shown_count;
+};
+
+static void on_define(void *context, uint32_t id, const struct series_desc *d)
+{
+	struct monitor *m = context;
+	size_t n = strlen(d->name) + 1, u = strlen(d->unit) + 1, s = strlen(d->source) + 1, c = strlen(d->scope) + 1;
+	struct wire_series *record = segment_reserve(&m->segment, WIRE_SERIES, 0, sizeof *record + n + u + s + c);
+	char *text = (char *)(record + 1);
+
+	if (!record)
+		return;
+	*record = (struct wire_series){.id = id, .kind = (uint32_t)d->kind};
+	memcpy(text, d->name, n);
+	memcpy(text + n, d->unit, u);
+	memcpy(text + n + u, d->source, s);
+	memcpy(text + n + u + s, d->scope, c);
+	segment_commit(&m->segment);
+}
+
+static void on_points(void *context, int64_t t, const struct timeline_point *points, size_t count)
+{
+	struct monitor *m = context;
+	struct wire_points *record;
+	struct wire_point *to;
+
+	record = segment_reserve(&m->segment, WIRE_POINTS, 0, sizeof *record + count * sizeof *to);
+	if (!record)
+		return;
+	record->t = t;
+	to = (struct wire_point *)(record + 1);
+	for (size_t i = 0; i < count; i++)
+		to[i] = (struct wire_point){.id = points[i].id, .value = points[i].value};
+	segment_commit(&m->segment);
+}
+
+static void on_gone(void *context, struct process *p, int64_t now)
+{
+	struct monitor *m = context;
+
+	tree_process_gone(m->tree, p, now);
+}
+
+static void open_sources(struct monitor *m)
+{
+	for (size_t i = 0; i < source_count; i++) {
+		struct error why;
+
+		m->open[i] = sources[i]->open(&m->context, &m->states[i], &why) == 0;
+	}
+}
+
+int monitor_new(const char *segment_path, pid_t command, pid_t helper, int64_t interval_ns, struct warnings *warnings,
+		struct monitor **ret, struct error *err)
+{
+	struct monitor *m = calloc(1, sizeof *m);
+	int failed;
+
+	if (!m)
+		return error_set(err, "out of memory for the monitor");
+	m->warnings = warnings;
+	m->requested = m->interval = interval_ns;
+	m->slow = interval_ns > SLOW_NS ? interval_ns : SLOW_NS;
+	process_table_init(&m->processes);
+	timeline_init(&m->timeline, (struct timeline_sink){m, on_define, on_points});
+	failed = segment_path ? segment_create(&m->segment, segment_path, SEGMENT_KIND_MONITOR, SEGMENT_CAPACITY) : 0;
+	if (failed)
+		warnings_add(warnings, "%s: %s: no counters are kept of this run.", segment_path, strerror(-failed));
+	m->context = (struct source_context){
+		.timeline = &m->timeline,
+		.processes = &m->processes,
+		.warnings = warnings,
+		.command = command,
+		.interval_ns = interval_ns,
+		.process_gone = on_gone,
+		.gone_context = m,
+	};
+	m->states = calloc(source_count, sizeof *m->states);
+	m->open = calloc(source_count, sizeof *m->open);
+	if (!m->states || !m->open || tree_new(command, helper, &m->processes, &m->tree, err) < 0) {
+		if (!m->states || !m->open)
+			error_set(err, "out of memory for the monitor");
+		monitor_free(m);
+		return -1;
+	}
+	open_sources(m);
+	*ret = m;
+	return 0;
+}
+
+void monitor_free(struct monitor *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < source_count && m->open; i++)
+		if (m->open[i])
+			sources[i]->close(m->states[i]);
+	tree_free(m->tree);
+	process_table_release(&m->processes);
+	timeline_release(&m->timeline);
+	segment_close(&m->segment);
+	free(m->states);
+	free(m->open);
+	free(m);
+}
+
+/* Keeps the processes with the most CPU time for the report. */
+static void show(struct monitor *m, const struct process *p)
+{
+	struct run_process row = {.pid = p->pid, .ppid = p->ppid};
+	size_t at = m->shown_count;
+	double cpu_s = p->user_ns < 0 ? NAN : (double)(p->user_ns + p->system_ns) / 1e9;
+
+	while (at > 0 && !(m->shown[at - 1].cpu_s >= cpu_s || isnan(cpu_s)))
+		at--;
+	if (at >= RUN_PROCESSES_SHOWN)
+		return;
+	row.start_s = (double)(p->first_seen - m->begun) / 1e9;
+	row.end_s = (double)(p->last_seen - m->begun) / 1e9;
+	row.cpu_s = cpu_s;
+	row.rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
+	row.anon_peak = p->anon_peak < 0 ? NAN : (double)p->anon_peak;
+	memcpy(row.comm, p->comm, sizeof row.comm);
+	if (p->command) {
+		CLEANUP(buf_release) struct buf masked;
+
+		buf_init(&masked);
+		mask_text(&masked, p->command);
+		snprintf(row.command, sizeof row.command, "%s", masked.text);
+	}
+	if (m->shown_count < RUN_PROCESSES_SHOWN)
+		m->shown_count++;
+	memmove(m->shown + at + 1, m->shown + at, (m->shown_count - at - 1) * sizeof *m->shown);
+	m->shown[at] = row;
+}
+
+static void record_process(void *context, const struct process *p)
+{
+	struct monitor *m = context;
+	size_t comm = strlen(p->comm) + 1, command = p->command ? strlen(p->command) : 0;
+	struct wire_process *record = segment_reserve(&m->segment, WIRE_PROCESS, 0, sizeof *record + comm + command);
+
+	show(m, p);
+	if (!record)
+		return;
+	*record = (struct wire_process){
+		.pid = p->pid,
+		.ppid = p->ppid,
+		.start_ticks = p->start_ticks,
+		.first_seen = p->first_seen,
+		.last_seen = p->last_seen,
+		.user_ns = p->user_ns,
+		.system_ns = p->system_ns,
+		.rss_peak = p->rss_peak,
+		.anon_peak = p->anon_peak,
+		.threads_peak = p->threads_peak,
+		.read_bytes = p->read_bytes,
+		.write_bytes = p->write_bytes,
+	};
+	memcpy(record + 1, p->comm, comm);
+	if (command)
+		memcpy((char *)(record + 1) + comm, p->command, command);
+	segment_commit(&m->segment);
+}
+
+static void read_tick(struct monitor *m, int64_t now)
+{
+	for (size_t i = 0; i < source_count; i++)
+		if (m->open[i] && sources[i]->tick)
+			sources[i]->tick(m->states[i], &m->context, now);
+	m->ticks++;
+}
+
+static void read_slow(struct monitor *m, int64_t now)
+{
+	for (size_t i = 0; i < source_count; i++)
+		if (m->open[i] && sources[i]->slow)
+			sources[i]->slow(m->states[i], &m->context, now);
+	process_table_reap(&m->processes, record_process, m);
+	if (++m->slow_count % TRIM_EVERY == 0)
+		segment_trim(&m->segment);
+}
+
+static int64_t median(const struct cost *c)
+{
+	int64_t sorted[COSTS];
+	unsigned n = c->count < COSTS ? c->count : COSTS;
+
+	memcpy(sorted, c->last, sizeof sorted);
+	for (unsigned i = 1; i < n; i++)
+		for (unsigned k = i; k > 0 && sorted[k - 1] > sorted[k]; k--) {
+			int64_t swap = sorted[k];
+
+			sorted[k] = sorted[k - 1];
+			sorted[k - 1] = swap;
+		}
+	return n ? sorted[(n - 1) / 2] : 0;
+}
+
+static int64_t stretched(struct cost *c, int64_t cost, int64_t shortest, int64_t longest, double budget)
+{
+	double wanted;
+
+	c->last[c->count++ % COSTS] = cost;
+	wanted = (double)median(c) / budget;
+	return wanted <= (double)shortest ? shortest : wanted >= (double)longest ? longest : (int64_t)wanted;
+}
+
+void monitor_begin(struct monitor *m, int64_t now)
+{
+	m->begun = now;
+	m->next_tick = now + m->interval;
+	m->next_slow = now + m->slow;
+	tree_update(m->tree, now);
+	read_tick(m, now);
+	read_slow(m, now);
+	timeline_flush(&m->timeline, now);
+}
+
+int64_t monitor_due(const struct monitor *m)
+{
+	return m->next_tick < m->next_slow ? m->next_tick : m->next_slow;
+}
+
+/* The next time on the grid of `interval` after `now`: a late reading is not made up for. */
+static int64_t next_after(int64_t due, int64_t interval, int64_t now)
+{
+	due += interval;
+	return due > now ? due : now + interval;
+}
+
+void monitor_run(struct monitor *m, int64_t now)
+{
+	int64_t spent = clock_process_ns(), after;
+	bool slow = now >= m->next_slow;
+
+	if (slow) {
+		tree_update(m->tree, now);
+		read_slow(m, now);
+		after = clock_process_ns();
+		m->slow = stretched(&m->slow_cost, after - spent, m->requested > SLOW_NS ? m->requested : SLOW_NS, SLOW_MAX_NS,
+				    SLOW_BUDGET);
+		m->next_slow = next_after(m->next_slow, m->slow, now);
+		spent = after;
+	}
+	if (now >= m->next_tick) {
+		read_tick(m, now);
+		m->interval = stretched(&m->tick_cost, clock_process_ns() - spent, m->requested, INTERVAL_MAX_NS, TICK_BUDGET);
+		m->context.interval_ns = m->interval;
+		m->next_tick = next_after(m->next_tick, m->interval, now);
+	}
+	timeline_flush(&m->timeline, now);
+}
+
+void monitor_end(struct monitor *m, int64_t now)
+{
+	struct wire_end end = {.t = now};
+
+	m->ended = now;
+	tree_update(m->tree, now);
+	timeline_keep_all(&m->timeline);
+	read_tick(m, now);
+	for (size_t i = 0; i < source_count; i++)
+		if (m->open[i] && sources[i]->slow)
+			sources[i]->slow(m->states[i], &m->context, now);
+	timeline_flush(&m->timeline, now);
+	for (size_t i = 0; i < m->processes.count; i++)
+		record_process(m, &m->processes.items[i]);
+	for (size_t i = 0; i < m->warnings->count; i++)
+		segment_append(&m->segment, WIRE_NOTE, 0, m->warnings->texts[i], strlen(m->warnings->texts[i]));
+	segment_append(&m->segment, WIRE_END, 0, &end, sizeof end);
+}
+
+void monitor_mark(struct monitor *m, int64_t t, const char *name, size_t length, uint64_t end)
+{
+	struct wire_mark *record = segment_reserve(&m->segment, WIRE_MARK, 0, sizeof *record + length);
+
+	if (!record)
+		return;
+	*record = (struct wire_mark){.t = t, .end = end};
+	memcpy(record + 1, name, length);
+	segment_commit(&m->segment);
+}
+
+struct tree *monitor_tree(struct monitor *m)
+{
+	return m->tree;
+}
+
+void monitor_report(struct monitor *m, struct run *run)
+{
+	struct tree_counts counts;
+	int64_t lasted = m->ended - m->begun;
+	int stopped = m->segment.header ? atomic_load(&m->segment.header->stopped) : 0;
+
+	tree_counts(m->tree, &counts);
+	run->processes = counts.processes;
+	run->processes_unseen = counts.unseen;
+	run->processes_exact = counts.exact;
+	if (!counts.exact)
+		warnings_add(&run->warnings, "Processes: at least %llu; an exact count was not possible: %s.",
+			     (unsigned long long)counts.processes, counts.why);
+	run->ticks = m->ticks;
+	run->interval_requested_ms = (double)m->requested / 1e6;
+	run->interval_effective_ms = m->ticks > 1 && lasted > 0 ? (double)lasted / (double)(m->ticks - 1) / 1e6 : (double)m->requested / 1e6;
+	memcpy(run->shown, m->shown, sizeof run->shown);
+	run->shown_count = m->shown_count;
+	if (stopped)
+		warnings_add(&run->warnings, "Counters were no longer kept from some moment on: %s.", strerror(stopped));
+}

@@ -1,0 +1,50 @@
+/* The monitor: reads all sources on one timer and appends what they say to the monitor segment.
+ *
+ * It keeps assay's own cost within a budget by stretching the intervals, and tells by how much. It knows the tree and
+ * the sources, not the helper, the output or the phases. */
+#ifndef ASSAY_RECORD_MONITOR_H
+#define ASSAY_RECORD_MONITOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "exec/tree.h"
+#include "model/process.h"
+#include "model/run.h"
+#include "model/timeline.h"
+#include "model/warnings.h"
+#include "wire/segment.h"
+
+struct monitor;
+
+/* `segment_path` NULL: nothing is kept. Sources that are not here are told in *warnings only where they are essential;
+ * `doctor` tells about the others. */
+int monitor_new(const char *segment_path, pid_t command, pid_t helper, int64_t interval_ns, struct warnings *warnings,
+		struct monitor **ret, struct error *err);
+
+/* Ends in good order: closes the segment. NULL accepted. */
+void monitor_free(struct monitor *m);
+
+/* The first reading, just before the command execs. */
+void monitor_begin(struct monitor *m, int64_t now);
+
+/* When the next reading is due. */
+int64_t monitor_due(const struct monitor *m);
+
+/* Takes the readings that are due. */
+void monitor_run(struct monitor *m, int64_t now);
+
+/* The last reading: every series gets a point at `now`. */
+void monitor_end(struct monitor *m, int64_t now);
+
+/* A mark of the markers file. */
+void monitor_mark(struct monitor *m, int64_t t, const char *name, size_t length, uint64_t end);
+
+struct tree *monitor_tree(struct monitor *m);
+
+/* Counts, intervals and ticks. */
+void monitor_report(struct monitor *m, struct run *run);
+
+#endif

@@ -1,0 +1,459 @@
+#include "record/record.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "exec/launch.h"
+#include "record/begin.h"
+#include "record/finish.h"
+#include "record/markers.h"
+#include "record/monitor.h"
+#include "store/runjson.h"
+
+#define KILL_AFTER_NS (5 * NS_PER_S)
+
+/* One run under way. */
+struct recording {
+	const struct record_options *options;
+	struct record_result *result;
+	struct run *run;
+	struct launch *launch;
+	struct monitor *monitor;
+	struct markers_watch markers;
+	bool has_dir;
+	int signals; /* signalfd */
+	pid_t command;
+	int64_t start, deadline, kill_at;
+	bool command_ended, drained, no_children, gone, timed_out, asked_to_finish;
+	int interrupted_by;      /* the last of INT, TERM, HUP, QUIT that assay got while the command ran */
+	bool interrupt_by_terminal;
+	struct wire_exit exit;
+	volatile int hurry;
+};
+
+void record_result_init(struct record_result *r)
+{
+	*r = (struct record_result){.ends_with_newline = true};
+	run_init(&r->run);
+	rundir_init(&r->dir);
+}
+
+void record_result_release(struct record_result *r)
+{
+	run_release(&r->run);
+	json_decref(r->json);
+	r->json = NULL;
+	rundir_release(&r->dir);
+}
+
+/* The run directory; where it cannot be written, one below the folder for temporary files, so that the run is not lost. */
+static int make_dir(struct recording *r, const char *label, int64_t wall_ns, struct error *err)
+{
+	const char *temporary = getenv("TMPDIR");
+	CLEANUP(free_cleanup) char *elsewhere = NULL;
+	struct error why, again;
+	int problem = rundir_create(&r->result->dir, r->options->out, label, wall_ns, &why);
+
+	r->has_dir = problem == RUNDIR_OK;
+	if (problem == RUNDIR_IN_USE) {
+		*err = why;
+		return RECORD_USAGE;
+	}
+	if (problem == RUNDIR_OK)
+		return RECORD_OK;
+	if (asprintf(&elsewhere, "%s/assay-XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
+		elsewhere = NULL;
+	if (elsewhere && mkdtemp(elsewhere) && rundir_create(&r->result->dir, elsewhere, label, wall_ns, &again) == RUNDIR_OK) {
+		r->has_dir = true;
+		warnings_add(&r->run->warnings, "%s; the results are in %s instead.", why.text, r->result->dir.path);
+	} else {
+		warnings_add(&r->run->warnings, "%s; nothing of this run is kept.", why.text);
+	}
+	return RECORD_OK;
+}
+
+static void write_begin(struct recording *r, const json_t *begin)
+{
+	struct error err;
+
+	if (r->has_dir && (!begin || json_write_file(r->result->dir.begin_json, begin, &err) < 0))
+		warnings_add(&r->run->warnings, "begin.json was not written (%s): `assay recover` would know less of this run.",
+			     begin ? err.text : "out of memory");
+}
+
+/* Many processes need many descriptors. After the helper was forked: the target keeps the caller's limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int prepare(struct recording *r, struct error *err)
+{
+	const struct rundir *d = &r->result->dir;
+	char **environment = begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL);
+	struct launch_options options = {
+		.argv = r->options->argv,
+		.environment = environment,
+		.summary_only = r->options->summary_only,
+	};
+	int failed;
+
+	if (!environment)
+		return error_set(err, "out of memory for the environment");
+	if (r->has_dir) {
+		options.stdout_log = d->stdout_log;
+		options.stderr_log = d->stderr_log;
+		options.terminal_log = d->terminal_log;
+		options.output_seg = d->output_seg;
+	}
+	r->signals = launch_block_signals(err);
+	failed = r->signals < 0 || launch_prepare(&options, &r->launch, &r->command, err) < 0;
+	begin_environment_free(environment);
+	return failed ? -1 : 0;
+}
+
+static void on_mark(void *context, int64_t t, const char *name, size_t length, uint64_t end)
+{
+	struct recording *r = context;
+
+	monitor_mark(r->monitor, t, name, length, end);
+}
+
+static int start_watching(struct recording *r, struct error *err)
+{
+	const struct rundir *d = &r->result->dir;
+	struct error why;
+
+	raise_descriptor_limit();
+	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, launch_helper_pid(r->launch),
+			(int64_t)(r->options->interval_ms * 1e6), &r->run->warnings, &r->monitor, err) < 0)
+		return -1;
+	r->markers.fd = r->markers.notify = -1;
+	if (r->has_dir && markers_open(&r->markers, d->markers_log, on_mark, r, &why) < 0)
+		warnings_add(&r->run->warnings, "Phase marks are not read: %s.", why.text);
+	return 0;
+}
+
+static void on_exit_of(struct recording *r, const struct wire_exit *e)
+{
+	struct run *run = r->run;
+
+	run->cpu_user_s = (isnan(run->cpu_user_s) ? 0 : run->cpu_user_s) + (double)e->user_ns / 1e9;
+	run->cpu_system_s = (isnan(run->cpu_system_s) ? 0 : run->cpu_system_s) + (double)e->system_ns / 1e9;
+	run->voluntary_switches = (isnan(run->voluntary_switches) ? 0 : run->voluntary_switches) + (double)e->voluntary_switches;
+	run->involuntary_switches =
+		(isnan(run->involuntary_switches) ? 0 : run->involuntary_switches) + (double)e->involuntary_switches;
+	if (isnan(run->max_rss_process) || (double)e->max_rss > run->max_rss_process)
+		run->max_rss_process = (double)e->max_rss;
+	if (e->is_command || (r->command_ended && r->options->wait_tree))
+		run->end = e->t;
+	if (e->is_command) {
+		r->command_ended = true;
+		r->exit = *e;
+	}
+}
+
+static void take_events(struct recording *r)
+{
+	struct launch_event event;
+	struct error err;
+	int got;
+
+	while ((got = launch_next(r->launch, &event, &err)) > 0) {
+		switch (event.type) {
+		case LAUNCH_EXITED:
+			on_exit_of(r, &event.exit);
+			break;
+		case LAUNCH_STOPPED:
+			launch_stop_self(event.signo);
+			break;
+		case LAUNCH_DRAINED:
+			r->drained = true;
+			r->result->ends_with_newline = event.ends_with_newline;
+			break;
+		case LAUNCH_CLOSED:
+			break;
+		case LAUNCH_NO_CHILDREN:
+			r->no_children = true;
+			break;
+		case LAUNCH_TROUBLE:
+			warnings_add(&r->run->warnings, "%s", event.text);
+			break;
+		case LAUNCH_GONE:
+			r->gone = true;
+			return;
+		}
+	}
+	if (got < 0) {
+		warnings_add(&r->run->warnings, "The helper cannot be heard any more: %s.", err.text);
+		r->gone = true;
+	}
+}
+
+/* Whether assay would have ended of it. One that the caller ignores says nothing to assay, but perhaps to the command. */
+static bool ends_a_program(int signo)
+{
+	if (launch_signal_ignored(signo))
+		return false;
+	return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
+}
+
+static void take_signals(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+		int signo = (int)info.ssi_signo;
+
+		if (r->command_ended) {
+			r->hurry |= ends_a_program(signo);
+			r->asked_to_finish |= ends_a_program(signo);
+			continue;
+		}
+		if (ends_a_program(signo)) {
+			r->interrupted_by = signo;
+			r->interrupt_by_terminal = info.ssi_code > 0;
+		}
+		launch_forward_signal(r->launch, &info);
+	}
+}
+
+static void check_timeout(struct recording *r, int64_t now)
+{
+	if (r->timed_out && now >= r->kill_at) {
+		tree_update(monitor_tree(r->monitor), now);
+		tree_signal(monitor_tree(r->monitor), SIGKILL);
+		r->kill_at = now + NS_PER_S / 10; /* again, for those that were forked meanwhile */
+	} else if (!r->timed_out && r->deadline && now >= r->deadline) {
+		r->timed_out = true;
+		r->kill_at = now + KILL_AFTER_NS;
+		tree_update(monitor_tree(r->monitor), now);
+		tree_signal(monitor_tree(r->monitor), SIGTERM);
+		tree_signal(monitor_tree(r->monitor), SIGCONT); /* a stopped process could not act on it */
+	}
+}
+
+/* Whether there is something left to wait for. */
+static bool going_on(const struct recording *r)
+{
+	if (r->gone || r->asked_to_finish)
+		return false;
+	if (!r->command_ended)
+		return true;
+	if ((r->options->wait_tree || r->timed_out) && !r->no_children)
+		return true;
+	return !r->drained;
+}
+
+static void wait_and_watch(struct recording *r)
+{
+	struct pollfd fds[] = {
+		{.fd = launch_fd(r->launch), .events = POLLIN},
+		{.fd = r->signals, .events = POLLIN},
+		{.fd = r->markers.notify, .events = POLLIN},
+	};
+
+	while (going_on(r)) {
+		bool watching = !r->command_ended || r->options->wait_tree;
+		int64_t now = clock_mono_ns(), due = watching ? monitor_due(r->monitor) : now + NS_PER_S;
+		struct timespec wait;
+
+		if (r->deadline && !r->timed_out && r->deadline < due)
+			due = r->deadline;
+		if (r->timed_out && r->kill_at < due)
+			due = r->kill_at;
+		due = due > now ? due - now : 0;
+		wait = (struct timespec){.tv_sec = (time_t)(due / NS_PER_S), .tv_nsec = (long)(due % NS_PER_S)};
+		if (ppoll(fds, 3, &wait, NULL) > 0) {
+			if (fds[1].revents)
+				take_signals(r);
+			if (fds[2].revents)
+				markers_read(&r->markers, clock_mono_ns());
+			if (fds[0].revents)
+				take_events(r);
+		}
+		now = clock_mono_ns();
+		if (watching && now >= monitor_due(r->monitor)) {
+			monitor_run(r->monitor, now);
+			if (r->markers.notify < 0)
+				markers_read(&r->markers, now);
+		}
+		check_timeout(r, now);
+	}
+}
+
+static void decide_status(struct recording *r)
+{
+	struct run *run = r->run;
+	int status = r->exit.status;
+	bool by_signal = WIFSIGNALED(status);
+
+	if (!r->command_ended) {
+		run->status = RUN_PARTIAL;
+		r->result->exit_status = 3;
+		warnings_add(&run->warnings, "The helper that watched the command is gone: its exit status is not known.");
+		return;
+	}
+	run->signo = by_signal ? WTERMSIG(status) : 0;
+	run->exit_code = by_signal ? -1 : WEXITSTATUS(status);
+	r->result->exit_status = by_signal ? 128 + run->signo : run->exit_code;
+	run->status = by_signal ? RUN_SIGNAL : run->exit_code ? RUN_FAILED : RUN_OK;
+	if (r->timed_out) {
+		run->status = RUN_TIMEOUT;
+		r->result->exit_status = 124;
+	} else if (r->interrupted_by && run->status != RUN_OK) {
+		run->status = RUN_INTERRUPTED;
+		r->result->die_of_interrupt = r->interrupt_by_terminal && run->signo == SIGINT;
+	}
+}
+
+static void note_survivors(struct recording *r)
+{
+	pid_t pids[4];
+	struct run *run = r->run;
+
+	if (r->no_children || r->gone)
+		return;
+	run->survivors = tree_survivors(monitor_tree(r->monitor), pids, 4);
+	if (!run->survivors)
+		return;
+	warnings_add(&run->warnings,
+		     "%zu process%s of the tree still run%s (pid %d%s): what they use from now on is not counted; --wait-tree waits.",
+		     run->survivors, run->survivors == 1 ? "" : "es", run->survivors == 1 ? "s" : "", (int)pids[0],
+		     run->survivors > 1 ? " and others" : "");
+}
+
+/* This process's own high-water mark: ru_maxrss would be that of whoever started us. */
+static double own_peak_rss(void)
+{
+	CLEANUP(buf_release) struct buf text;
+	const char *at;
+
+	buf_init(&text);
+	if (fs_read_file("/proc/self/status", 65536, &text, NULL) < 0)
+		return NAN;
+	at = strstr(text.text, "VmHWM:");
+	return at ? strtod(at + 6, NULL) * 1024 : NAN;
+}
+
+static void note_cost(struct recording *r, int64_t cpu_before, int64_t helper_cpu)
+{
+	struct run *run = r->run;
+
+	run->cost_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
+	run->cost_helper_cpu_s = helper_cpu < 0 ? NAN : (double)helper_cpu / 1e9;
+	run->cost_max_rss = own_peak_rss();
+	if (run->wall_s > 0)
+		run->cost_share = (run->cost_cpu_s + (helper_cpu < 0 ? 0 : run->cost_helper_cpu_s)) / run->wall_s;
+}
+
+/* The results, and run.json last. */
+static void finish(struct recording *r, json_t *begin, int64_t cpu_before, int64_t helper_cpu)
+{
+	struct run *run = r->run;
+	struct error err;
+
+	run->wall_s = (double)(run->end - run->start) / 1e9;
+	note_cost(r, cpu_before, helper_cpu);
+	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &r->hurry, run, &err) < 0)
+		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
+	r->result->json = runjson_build(run, begin);
+	if (r->has_dir && (!r->result->json || json_write_file(r->result->dir.run_json, r->result->json, &err) < 0))
+		warnings_add(&run->warnings, "run.json was not written: %s.", r->result->json ? err.text : "out of memory");
+}
+
+static int record(struct recording *r, json_t *begin, struct error *err)
+{
+	int64_t cpu_before = clock_process_ns(), helper_cpu;
+	int problem;
+
+	if (prepare(r, err) < 0 || start_watching(r, err) < 0)
+		return RECORD_TROUBLE;
+	monitor_begin(r->monitor, clock_mono_ns());
+	problem = launch_go(r->launch, &r->start, err);
+	if (problem) {
+		r->result->exit_status = problem;
+		return problem < 0 ? RECORD_TROUBLE : RECORD_OK;
+	}
+	r->result->started = true;
+	r->run->start = r->run->end = r->start;
+	r->run->wall_start_ns = r->start + clock_wall_offset_ns();
+	r->deadline = r->options->timeout_s > 0 ? r->start + (int64_t)(r->options->timeout_s * 1e9) : 0;
+	wait_and_watch(r);
+	if (r->run->end == r->start)
+		r->run->end = clock_mono_ns();
+	monitor_end(r->monitor, clock_mono_ns());
+	markers_close(&r->markers, clock_mono_ns());
+	if (r->markers.cut || r->markers.truncated)
+		warnings_add(&r->run->warnings, "The markers file was %s.",
+			     r->markers.truncated ? "written over (use >> to append)" : "given lines over 4,096 bytes, which were cut");
+	decide_status(r);
+	note_survivors(r);
+	monitor_report(r->monitor, r->run);
+	helper_cpu = launch_helper_cpu_ns(r->launch);
+	monitor_free(r->monitor);
+	r->monitor = NULL;
+	finish(r, begin, cpu_before, helper_cpu);
+	return RECORD_OK;
+}
+
+static void note_machine(struct recording *r, const struct machine_state *state)
+{
+	CLEANUP(buf_release) struct buf reasons;
+
+	if (state->clean || r->options->precheck == PRECHECK_OFF)
+		return;
+	buf_init(&reasons);
+	begin_reasons(state, &reasons);
+	warnings_add(&r->run->warnings, "The machine was not quiet before the run: %s.", reasons.text);
+}
+
+static const char *default_label(const char *command)
+{
+	const char *slash = strrchr(command, '/');
+
+	return slash && slash[1] ? slash + 1 : command;
+}
+
+int record_run(const struct record_options *options, struct record_result *result, struct error *err)
+{
+	struct recording r = {.options = options, .result = result, .run = &result->run, .signals = -1};
+	CLEANUP(json_cleanup) json_t *begin = NULL;
+	const char *label = options->label ? options->label : default_label(options->argv[0]);
+	struct machine_state state;
+	int64_t wall = clock_wall_ns();
+	int problem = begin_precheck(options, &state, err);
+
+	r.markers.fd = r.markers.notify = -1;
+	if (problem != RECORD_OK || (problem = make_dir(&r, label, wall, err)) != RECORD_OK)
+		return problem;
+	begin = begin_build(options, &state, label, wall);
+	result->run.label = strdup(label);
+	result->run.command_line = strdup(json_get_text(begin, "command", label));
+	write_begin(&r, begin);
+	note_machine(&r, &state);
+	problem = record(&r, begin, err);
+	markers_close(&r.markers, clock_mono_ns());
+	monitor_free(r.monitor);
+	launch_free(r.launch);
+	if (r.signals >= 0)
+		close(r.signals);
+	if (r.has_dir && !result->started)
+		rundir_discard(&result->dir);
+	return problem;
+}

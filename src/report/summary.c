@@ -1,0 +1,149 @@
+#include "report/summary.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/table.h"
+#include "base/units.h"
+
+#define PHASES_SHOWN 12
+#define WARNINGS_SHOWN 5
+#define TESTS_SHOWN 6
+
+static const char *const status_colours[] = {
+	[RUN_OK] = "\033[32m",      [RUN_FAILED] = "\033[31m",      [RUN_SIGNAL] = "\033[31m",
+	[RUN_TIMEOUT] = "\033[31m", [RUN_INTERRUPTED] = "\033[33m", [RUN_PARTIAL] = "\033[33m",
+};
+
+static void print_status(const struct run *run, bool colour, struct buf *out)
+{
+	buf_printf(out, "assay: %s%s%s", colour ? status_colours[run->status] : "", run_status_name(run->status),
+		   colour ? "\033[0m" : "");
+	if (run->signo)
+		buf_printf(out, " (%s)", strsignal(run->signo));
+	else if (run->exit_code > 0)
+		buf_printf(out, " (exit status %d)", run->exit_code);
+	buf_printf(out, "  %s\n", run->command_line ? run->command_line : "");
+}
+
+static void print_totals(const struct run *run, struct buf *out)
+{
+	double cpu = run->cpu_user_s + run->cpu_system_s;
+
+	buf_printf(out, "  wall %s   CPU %s (%s user, %s system", units_seconds(run->wall_s).text, units_seconds(cpu).text,
+		   units_seconds(run->cpu_user_s).text, units_seconds(run->cpu_system_s).text);
+	if (run->wall_s > 0 && !isnan(cpu))
+		buf_printf(out, "; %.2f cores", cpu / run->wall_s);
+	buf_printf(out, ")\n  memory peak %s", units_bytes(run->rss_peak).text);
+	if (*run->rss_kind)
+		buf_printf(out, " (%s)", run->rss_kind);
+	buf_printf(out, ", of it anonymous %s\n", units_bytes(run->anon_peak).text);
+	buf_printf(out, "  disk read %s, written %s   processes %s%s", units_bytes(run->whole.read_bytes).text,
+		   units_bytes(run->whole.write_bytes).text, run->processes_exact ? "" : "at least ",
+		   units_count((double)run->processes).text);
+	if (!isnan(run->whole.threads_max))
+		buf_printf(out, ", threads at most %.0f", run->whole.threads_max);
+	buf_putc(out, '\n');
+}
+
+static void phase_row(struct table *t, const struct phase *p, const struct phase_figures *f)
+{
+	double lasted = (double)(p->end - p->start) / 1e9;
+
+	if (strcmp(p->name, phase_group_name(p->group)) == 0 || p->group == GROUP_OTHER)
+		table_cell(t, "%s", p->name);
+	else
+		table_cell(t, "%s (%s)", p->name, phase_group_name(p->group));
+	table_cell(t, "%s", units_seconds(lasted).text);
+	table_cell(t, "%s", units_seconds(f->cpu_s).text);
+	if (lasted > 0 && !isnan(f->cpu_s))
+		table_cell(t, "%.2f", f->cpu_s / lasted);
+	else
+		table_cell(t, "n/a");
+	table_cell(t, "%s", units_bytes(f->rss_peak).text);
+	table_cell(t, "%s", units_bytes(f->read_bytes).text);
+	table_cell(t, "%s", units_bytes(f->write_bytes).text);
+	table_cell(t, "%s", units_count(round(f->major_faults)).text);
+}
+
+static void print_phases(const struct run *run, struct buf *out)
+{
+	static const char *const heads[] = {"phase", "time", "CPU", "cores", "RSS peak", "read", "written", "major faults"};
+	CLEANUP(table_release) struct table t;
+	size_t shown = run->phases.count < PHASES_SHOWN ? run->phases.count : PHASES_SHOWN - 1;
+
+	if (run->phases.count < 2 || !run->figures)
+		return;
+	table_init(&t, sizeof heads / sizeof *heads);
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+		table_cell(&t, "%s", heads[i]);
+	for (size_t i = 0; i < shown; i++)
+		phase_row(&t, &run->phases.items[i], &run->figures[i]);
+	buf_putc(out, '\n');
+	table_print(&t, "lrrrrrrr", "  ", out);
+	if (shown < run->phases.count)
+		buf_printf(out, "  ... and %zu more phases in run.json\n", run->phases.count - shown);
+}
+
+static void print_rate(const char *name, double rate, double deviation, struct buf *out)
+{
+	if (isnan(rate))
+		return;
+	buf_printf(out, "   %s %.2f tokens/s", name, rate);
+	if (!isnan(deviation))
+		buf_printf(out, " ± %.2f", deviation);
+}
+
+static void print_engine(const struct run *run, struct buf *out)
+{
+	const struct engine_result *e = &run->engine;
+
+	if (!run->has_engine)
+		return;
+	buf_printf(out, "\n  engine %s", e->engine);
+	if (*e->build)
+		buf_printf(out, " (%s)", e->build);
+	print_rate("prefill", e->prefill_tokens_per_s, e->prefill_deviation, out);
+	print_rate("decode", e->decode_tokens_per_s, e->decode_deviation, out);
+	if (isnan(e->prefill_tokens_per_s) && isnan(e->decode_tokens_per_s))
+		buf_puts(out, "   printed no speed");
+	buf_putc(out, '\n');
+	for (size_t i = 0; e->test_count > 2 && i < e->test_count && i < TESTS_SHOWN; i++) {
+		const struct engine_test *t = &e->tests[i];
+
+		buf_printf(out, "    %-18s", t->name);
+		print_rate("", t->tokens_per_s, t->deviation, out);
+		buf_putc(out, '\n');
+	}
+	if (e->test_count > TESTS_SHOWN)
+		buf_printf(out, "    ... and %zu more tests in run.json\n", e->test_count - TESTS_SHOWN);
+	if (e->request_count)
+		buf_printf(out, "    %s requests\n", units_count((double)(e->request_count + e->requests_dropped)).text);
+}
+
+static void print_warnings(const struct run *run, bool colour, struct buf *out)
+{
+	size_t shown = run->warnings.count <= WARNINGS_SHOWN ? run->warnings.count : WARNINGS_SHOWN - 1;
+
+	if (run->warnings.count)
+		buf_putc(out, '\n');
+	for (size_t i = 0; i < shown; i++)
+		buf_printf(out, "  %swarning:%s %s\n", colour ? "\033[33m" : "", colour ? "\033[0m" : "", run->warnings.texts[i]);
+	if (shown < run->warnings.count)
+		buf_printf(out, "  ... and %zu more warnings in run.json\n", run->warnings.count + run->warnings.lost - shown);
+}
+
+void summary_print(const struct run *run, const char *where, bool colour, struct buf *out)
+{
+	print_status(run, colour, out);
+	print_totals(run, out);
+	print_phases(run, out);
+	print_engine(run, out);
+	print_warnings(run, colour, out);
+	if (!isnan(run->cost_share))
+		buf_printf(out, "\n  watching cost %s of one core and %s; a reading every %.3g ms\n", units_percent(run->cost_share).text,
+			   units_bytes(run->cost_max_rss).text, run->interval_effective_ms);
+	if (where)
+		buf_printf(out, "  results: %s\n", where);
+}

@@ -1,0 +1,13 @@
+/* The summary on stderr: at most a screen, for a person at a terminal. */
+#ifndef ASSAY_REPORT_SUMMARY_H
+#define ASSAY_REPORT_SUMMARY_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "model/run.h"
+
+/* `where` names the run directory as the user should type it. */
+void summary_print(const struct run *run, const char *where, bool colour, struct buf *out);
+
+#endif

@@ -1,0 +1,42 @@
+/* The run directory: its name, its files' names, and that it is never overwritten. The only place that knows them. */
+#ifndef ASSAY_STORE_RUNDIR_H
+#define ASSAY_STORE_RUNDIR_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct rundir {
+	char *path;     /* absolute */
+	char *run_json; /* all owned by the struct */
+	char *begin_json;
+	char *timeline_h5;
+	char *stdout_log, *stderr_log, *terminal_log;
+	char *markers_log;
+	char *segments; /* the folder */
+	char *monitor_seg, *output_seg;
+};
+
+void rundir_init(struct rundir *d);
+void rundir_release(struct rundir *d);
+
+enum rundir_problem {
+	RUNDIR_OK = 0,
+	RUNDIR_IN_USE = -1,    /* it exists and is not empty: a user's error, exit 2 */
+	RUNDIR_UNUSABLE = -2,  /* cannot be made or written: the run can go on elsewhere */
+};
+
+/* Makes the folder for a new run. out NULL: assay-runs/DATE-LABEL below the current folder ("-2", "-3", ... appended
+ * while taken); an existing folder is accepted only when empty. Returns enum rundir_problem. */
+int rundir_create(struct rundir *d, const char *out, const char *label, int64_t wall_ns, struct error *err);
+
+/* The names for an existing folder (or its run.json), for reading. Fails where there is no such folder. */
+int rundir_open(struct rundir *d, const char *path, struct error *err);
+
+/* Removes what assay made in a folder whose command never started, and the folder where it is then empty. */
+void rundir_discard(const struct rundir *d);
+
+/* A label as part of a file name: anything but letters, digits, '.', '_', '-' becomes one '_'; at most 60 bytes; owned. */
+char *rundir_tag(const char *label);
+
+#endif

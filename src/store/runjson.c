@@ -1,0 +1,280 @@
+#include "store/runjson.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+#define MIB 1048576.0
+
+static double seconds(const struct run *run, int64_t t)
+{
+	return (double)(t - run->start) / 1e9;
+}
+
+static void put_figures(json_t *o, const struct phase_figures *f)
+{
+	json_put_number(o, "cpu_s", f->cpu_s);
+	json_put_number(o, "cpu_user_s", f->cpu_user_s);
+	json_put_number(o, "cpu_system_s", f->cpu_system_s);
+	json_put_number(o, "runqueue_wait_s", f->runqueue_wait_s);
+	json_put_number(o, "threads_max", f->threads_max);
+	json_put_number(o, "processes_max", f->processes_max);
+	json_put_number(o, "rss_peak_mib", f->rss_peak / MIB);
+	json_put_number(o, "anon_peak_mib", f->anon_peak / MIB);
+	json_put_number(o, "file_peak_mib", f->file_peak / MIB);
+	json_put_number(o, "swap_peak_mib", f->swap_peak / MIB);
+	json_put_number(o, "read_mib", f->read_bytes / MIB);
+	json_put_number(o, "write_mib", f->write_bytes / MIB);
+	json_put_number(o, "read_calls_mib", f->read_chars / MIB);
+	json_put_number(o, "write_calls_mib", f->write_chars / MIB);
+	json_put_number(o, "minor_faults", f->minor_faults);
+	json_put_number(o, "major_faults", f->major_faults);
+	json_put_number(o, "machine_refault_mib", f->machine_refault_bytes / MIB);
+	json_put_number(o, "pressure_cpu_some", f->psi_cpu_some);
+	json_put_number(o, "pressure_memory_some", f->psi_memory_some);
+	json_put_number(o, "pressure_memory_full", f->psi_memory_full);
+	json_put_number(o, "pressure_io_some", f->psi_io_some);
+	json_put_number(o, "pressure_io_full", f->psi_io_full);
+}
+
+static json_t *phases_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < run->phases.count; i++) {
+		const struct phase *p = &run->phases.items[i];
+		json_t *o = json_object();
+
+		json_put_text(o, "name", p->name);
+		json_put_text(o, "group", phase_group_name(p->group));
+		json_put_number(o, "start_s", seconds(run, p->start));
+		json_put_number(o, "end_s", seconds(run, p->end));
+		if (run->figures)
+			put_figures(o, &run->figures[i]);
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *groups_json(const struct run *run)
+{
+	json_t *groups = json_object();
+
+	for (enum phase_group g = 0; g < GROUP_COUNT; g++) {
+		double wall = phases_group_seconds(&run->phases, g), cpu = 0;
+		json_t *o;
+
+		if (isnan(wall))
+			continue;
+		o = json_object();
+		json_put_number(o, "wall_s", wall);
+		for (size_t i = 0; run->figures && i < run->phases.count; i++)
+			if (run->phases.items[i].group == g)
+				cpu += run->figures[i].cpu_s;
+		json_put_number(o, "cpu_s", run->figures ? cpu : NAN);
+		json_object_set_new(groups, phase_group_name(g), o);
+	}
+	return groups;
+}
+
+static void put_count(json_t *o, const char *key, int64_t count)
+{
+	if (count >= 0)
+		json_put_integer(o, key, count);
+}
+
+static json_t *rate_json(double rate, double deviation)
+{
+	json_t *o = json_object();
+
+	json_put_number(o, "tokens_per_s", rate);
+	json_put_number(o, "deviation", deviation);
+	return o;
+}
+
+static json_t *tests_json(const struct engine_result *e)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < e->test_count; i++) {
+		const struct engine_test *t = &e->tests[i];
+		json_t *o = rate_json(t->tokens_per_s, t->deviation);
+
+		json_put_text(o, "name", t->name);
+		json_put_text(o, "model", *t->model ? t->model : NULL);
+		put_count(o, "n_prompt", t->n_prompt);
+		put_count(o, "n_gen", t->n_gen);
+		put_count(o, "n_depth", t->n_depth);
+		put_count(o, "repetitions", t->repetitions);
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *requests_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < run->engine.request_count; i++) {
+		const struct engine_request *r = &run->engine.requests[i];
+		json_t *o = json_object();
+
+		put_count(o, "id", r->id);
+		put_count(o, "slot", r->slot);
+		json_put_number(o, "start_s", r->start ? seconds(run, r->start) : NAN);
+		json_put_number(o, "end_s", r->end ? seconds(run, r->end) : NAN);
+		put_count(o, "prompt_tokens", r->prompt_tokens);
+		put_count(o, "cached_tokens", r->cached_tokens);
+		put_count(o, "generated_tokens", r->generated_tokens);
+		json_put_number(o, "prompt_ms", r->prompt_ms);
+		json_put_number(o, "generated_ms", r->generated_ms);
+		json_put_number(o, "prompt_tokens_per_s", r->prompt_per_s);
+		json_put_number(o, "generated_tokens_per_s", r->generated_per_s);
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *throughput_json(const struct run *run)
+{
+	const struct engine_result *e = &run->engine;
+	json_t *o = json_object();
+
+	if (!isnan(e->prefill_tokens_per_s))
+		json_object_set_new(o, "prefill", rate_json(e->prefill_tokens_per_s, e->prefill_deviation));
+	if (!isnan(e->decode_tokens_per_s))
+		json_object_set_new(o, "decode", rate_json(e->decode_tokens_per_s, e->decode_deviation));
+	json_put_text(o, "source", *e->rate_source ? e->rate_source : NULL);
+	if (e->test_count)
+		json_object_set_new(o, "tests", tests_json(e));
+	if (e->request_count)
+		json_object_set_new(o, "requests", requests_json(run));
+	if (e->requests_dropped)
+		json_put_integer(o, "requests_not_listed", (json_int_t)e->requests_dropped);
+	return o;
+}
+
+static json_t *engine_json(const struct engine_result *e)
+{
+	json_t *o = json_object();
+
+	json_put_text(o, "name", e->engine);
+	json_put_text(o, "build", *e->build ? e->build : NULL);
+	json_put_integer(o, "lines_known", (json_int_t)e->known);
+	return o;
+}
+
+static json_t *memory_json(const struct run *run)
+{
+	json_t *memory = json_object(), *host = json_object();
+
+	json_put_number(host, "anon_peak_mib", run->anon_peak / MIB);
+	json_put_text(host, "anon_peak_is", *run->anon_kind ? run->anon_kind : NULL);
+	json_put_number(host, "rss_peak_mib", run->rss_peak / MIB);
+	json_put_text(host, "rss_peak_is", *run->rss_kind ? run->rss_kind : NULL);
+	json_put_number(host, "file_peak_mib", run->whole.file_peak / MIB);
+	json_put_number(host, "swap_peak_mib", run->whole.swap_peak / MIB);
+	json_put_number(host, "pss_peak_mib", run->whole.pss_peak / MIB);
+	json_put_number(host, "largest_process_mib", run->max_rss_process / MIB);
+	json_object_set_new(memory, "host", host);
+	return memory;
+}
+
+static json_t *processes_json(const struct run *run)
+{
+	json_t *o = json_object(), *top = json_array();
+
+	json_put_integer(o, "count", (json_int_t)run->processes);
+	json_put_bool(o, "exact", run->processes_exact);
+	json_put_integer(o, "unseen", (json_int_t)run->processes_unseen);
+	json_put_integer(o, "survivors", (json_int_t)run->survivors);
+	for (size_t i = 0; i < run->shown_count; i++) {
+		const struct run_process *p = &run->shown[i];
+		json_t *row = json_object();
+
+		json_put_integer(row, "pid", p->pid);
+		json_put_integer(row, "ppid", p->ppid);
+		json_put_text(row, "name", p->comm);
+		json_put_text(row, "command", *p->command ? p->command : NULL);
+		json_put_number(row, "first_seen_s", p->start_s);
+		json_put_number(row, "last_seen_s", p->end_s);
+		json_put_number(row, "cpu_s", p->cpu_s);
+		json_put_number(row, "rss_peak_mib", p->rss_peak / MIB);
+		json_put_number(row, "anon_peak_mib", p->anon_peak / MIB);
+		json_array_append_new(top, row);
+	}
+	json_object_set_new(o, "top", top);
+	return o;
+}
+
+static json_t *warnings_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < run->warnings.count; i++) {
+		json_t *o = json_object();
+
+		json_put_text(o, "text", run->warnings.texts[i]);
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *cost_json(const struct run *run)
+{
+	json_t *o = json_object();
+
+	json_put_number(o, "cpu_s", run->cost_cpu_s);
+	json_put_number(o, "helper_cpu_s", run->cost_helper_cpu_s);
+	json_put_number(o, "cpu_share_of_one_core", run->cost_share);
+	json_put_number(o, "max_rss_mib", run->cost_max_rss / MIB);
+	json_put_number(o, "interval_ms", run->interval_effective_ms);
+	json_put_number(o, "interval_requested_ms", run->interval_requested_ms);
+	json_put_integer(o, "ticks", run->ticks);
+	return o;
+}
+
+static void put_outcome(json_t *root, const struct run *run)
+{
+	json_put_text(root, "status", run_status_name(run->status));
+	if (run->exit_code >= 0)
+		json_put_integer(root, "exit_code", run->exit_code);
+	if (run->signo)
+		json_put_integer(root, "signal", run->signo);
+	json_put_bool(root, "perturbed", run->perturbed);
+	json_put_number(root, "wall_s", run->wall_s);
+	json_put_number(root, "cpu_s", run->cpu_user_s + run->cpu_system_s);
+	json_put_number(root, "cpu_user_s", run->cpu_user_s);
+	json_put_number(root, "cpu_system_s", run->cpu_system_s);
+}
+
+json_t *runjson_build(const struct run *run, const json_t *begin)
+{
+	json_t *root = json_object(), *totals = json_object();
+	char started[40];
+	const char *key;
+	json_t *value;
+
+	json_put_integer(root, "schema", RUNJSON_SCHEMA);
+	put_outcome(root, run);
+	json_object_foreach((json_t *)begin, key, value)
+		json_object_set(root, key, value);
+	/* begin.json has the moment before the machine was looked at; the command began a little later. */
+	clock_iso8601(run->wall_start_ns, started, sizeof started);
+	json_put_text(root, "started_at", started);
+	json_object_set_new(root, "phases", phases_json(run));
+	json_object_set_new(root, "groups", groups_json(run));
+	if (run->has_engine) {
+		json_object_set_new(root, "engine", engine_json(&run->engine));
+		json_object_set_new(root, "throughput", throughput_json(run));
+	}
+	json_object_set_new(root, "memory", memory_json(run));
+	put_figures(totals, &run->whole);
+	json_put_number(totals, "voluntary_switches", run->voluntary_switches);
+	json_put_number(totals, "involuntary_switches", run->involuntary_switches);
+	json_object_set_new(root, "counters", totals);
+	json_object_set_new(root, "processes", processes_json(run));
+	json_object_set_new(root, "warnings", warnings_json(run));
+	json_object_set_new(root, "assay_cost", cost_json(run));
+	return root;
+}
