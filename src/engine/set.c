@@ -1,8 +1,8 @@
 /* Several parsers over one log, and the choice between them.
  *
- * Which lines are worth a parser's while is found with a filter over groups of four bytes: a phrase of eight bytes or
- * more covers five starts of such groups in a row, so looking at every fifth group cannot miss one. It may offer lines in
- * vain. Knows no engine's wording. */
+ * A parser is offered the lines that hold one of its phrases. They are found through groups of four bytes: a phrase of
+ * eight bytes or more covers five starts of such groups in a row, so looking at every fifth group of a line cannot miss
+ * one; what is found is compared in full. Knows no engine's wording. */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -10,14 +10,26 @@
 
 #define GRAM 4
 #define STRIDE (ENGINE_PHRASE_MIN - GRAM + 1)
-#define FILTER_BITS 15
-#define ENGINES_MAX 8 /* as many as a byte has bits */
+#define INDEX_BITS 14
+#define GRAMS_MAX 1024 /* STRIDE for each phrase of each engine */
+#define ENGINES_MAX 8
+
+/* Four bytes of a phrase. */
+struct gram {
+	const char *phrase;
+	uint16_t length; /* of the phrase */
+	uint16_t next;   /* another with the same hash; 0: none */
+	uint8_t offset;  /* in the phrase */
+	uint8_t engine;  /* a bit */
+};
 
 struct engine_set {
 	size_t count;
 	const struct engine *engines[ENGINES_MAX];
 	void *states[ENGINES_MAX];
-	uint8_t filter[1u << FILTER_BITS]; /* by hash of four bytes: the engines with such a phrase, one bit each */
+	size_t gram_count; /* the first one is not used */
+	struct gram grams[GRAMS_MAX];
+	uint16_t index[1u << INDEX_BITS]; /* by hash: the first such gram; 0: none */
 };
 
 static size_t gram_hash(const char *text)
@@ -25,7 +37,23 @@ static size_t gram_hash(const char *text)
 	uint32_t gram;
 
 	memcpy(&gram, text, sizeof gram);
-	return (gram * UINT32_C(2654435761)) >> (32 - FILTER_BITS);
+	return (gram * UINT32_C(2654435761)) >> (32 - INDEX_BITS);
+}
+
+static void add_phrase(struct engine_set *s, const char *phrase)
+{
+	for (size_t i = 0; i < STRIDE && s->gram_count + 1 < GRAMS_MAX; i++) {
+		uint16_t *head = &s->index[gram_hash(phrase + i)];
+
+		s->grams[++s->gram_count] = (struct gram){
+			.phrase = phrase,
+			.length = (uint16_t)strlen(phrase),
+			.next = *head,
+			.offset = (uint8_t)i,
+			.engine = (uint8_t)(1u << s->count),
+		};
+		*head = (uint16_t)s->gram_count;
+	}
 }
 
 static int add_engine(struct engine_set *s, const struct engine *e, const struct engine_context *c)
@@ -35,8 +63,7 @@ static int add_engine(struct engine_set *s, const struct engine *e, const struct
 	if (!state)
 		return -1;
 	for (const char *const *phrase = e->phrases; *phrase; phrase++)
-		for (size_t i = 0; i < STRIDE; i++)
-			s->filter[gram_hash(*phrase + i)] |= (uint8_t)(1u << s->count);
+		add_phrase(s, *phrase);
 	s->engines[s->count] = e;
 	s->states[s->count] = state;
 	s->count++;
@@ -72,12 +99,21 @@ void engine_set_free(struct engine_set *s)
 	free(s);
 }
 
+static bool holds(const struct log_line *line, size_t at, const struct gram *g)
+{
+	return at >= g->offset && at - g->offset + g->length <= line->length &&
+	       memcmp(line->text + at - g->offset, g->phrase, g->length) == 0;
+}
+
+/* The engines with a phrase in this line, a bit each. */
 static unsigned interested(const struct engine_set *s, const struct log_line *line)
 {
 	unsigned mask = 0;
 
 	for (size_t at = 0; at + GRAM <= line->length; at += STRIDE)
-		mask |= s->filter[gram_hash(line->text + at)];
+		for (size_t i = s->index[gram_hash(line->text + at)]; i; i = s->grams[i].next)
+			if (!(mask & s->grams[i].engine) && holds(line, at, &s->grams[i]))
+				mask |= s->grams[i].engine;
 	return mask;
 }
 

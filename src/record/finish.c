@@ -69,7 +69,8 @@ static int note_record(struct monitor_facts *facts, struct run *run, enum finish
 		const struct wire_mark *mark = payload;
 
 		facts->marks_end = mark->end;
-		return add_mark(facts, mark->t, (const char *)(mark + 1), r->used - sizeof *mark, err);
+		/* One without a time of its own was seen a little after it was made, perhaps after the end. */
+		return add_mark(facts, mark->seen && mark->t > run->end && run->end ? run->end : mark->t, (const char *)(mark + 1), r->used - sizeof *mark, err);
 	}
 	if (r->type == WIRE_POINTS && r->used >= sizeof(struct wire_points))
 		facts->last_t = ((const struct wire_points *)payload)->t;

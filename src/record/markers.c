@@ -52,8 +52,7 @@ bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t,
 }
 
 int markers_open(struct markers_watch *m, const char *path,
-		 void (*each)(void *context, int64_t t, const char *name, size_t length, uint64_t end), void *context,
-		 struct error *err)
+		 marker_handler *each, void *context, struct error *err)
 {
 	*m = (struct markers_watch){.path = path, .notify = -1, .each = each, .context = context};
 	buf_init(&m->partial);
@@ -76,7 +75,7 @@ static void take_line(struct markers_watch *m, int64_t now)
 	bool has_time;
 
 	if (marker_parse(m->partial.text, m->partial.length, now, &t, &name, &length, &has_time))
-		m->each(m->context, t, name, length, m->offset);
+		m->each(m->context, t, has_time, name, length, m->offset);
 	buf_clear(&m->partial);
 }
 

@@ -17,6 +17,9 @@
 bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t, const char **ret_name, size_t *ret_length,
 		  bool *ret_has_time);
 
+/* Gets each mark: its time, whether the line named that time, its name, and the offset behind its line. */
+typedef void marker_handler(void *context, int64_t t, bool has_time, const char *name, size_t length, uint64_t end);
+
 struct markers_watch {
 	const char *path; /* borrowed */
 	int fd;           /* the file; -1: not open */
@@ -25,14 +28,13 @@ struct markers_watch {
 	struct buf partial;
 	uint64_t cut;     /* lines too long */
 	bool truncated;   /* somebody wrote with > instead of >> */
-	void (*each)(void *context, int64_t t, const char *name, size_t length, uint64_t end);
+	marker_handler *each;
 	void *context;
 };
 
 /* Makes the file (empty) and begins to watch it. */
 int markers_open(struct markers_watch *m, const char *path,
-		 void (*each)(void *context, int64_t t, const char *name, size_t length, uint64_t end), void *context,
-		 struct error *err);
+		 marker_handler *each, void *context, struct error *err);
 
 /* Takes what was appended since the last call. */
 void markers_read(struct markers_watch *m, int64_t now);

@@ -37,6 +37,7 @@ struct monitor {
 	void **states; /* one per source; see `open` */
 	bool *open;
 	struct warnings *warnings;
+	const char *command_line;
 	int64_t requested, interval, slow;
 	int64_t next_tick, next_slow;
 	int64_t begun, ended, ticks;
@@ -95,7 +96,7 @@ static void open_sources(struct monitor *m)
 	}
 }
 
-int monitor_new(const char *segment_path, pid_t command, pid_t helper, int64_t interval_ns, struct warnings *warnings,
+int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns, struct warnings *warnings,
 		struct monitor **ret, struct error *err)
 {
 	struct monitor *m = calloc(1, sizeof *m);
@@ -104,6 +105,7 @@ int monitor_new(const char *segment_path, pid_t command, pid_t helper, int64_t i
 	if (!m)
 		return error_set(err, "out of memory for the monitor");
 	m->warnings = warnings;
+	m->command_line = command_line;
 	m->requested = m->interval = interval_ns;
 	m->slow = interval_ns > SLOW_NS ? interval_ns : SLOW_NS;
 	process_table_init(&m->processes);
@@ -149,6 +151,20 @@ void monitor_free(struct monitor *m)
 	free(m);
 }
 
+/* The command's process is still a copy of assay until it execs: what it is called now is not its name. */
+static void forget_own_name(struct monitor *m)
+{
+	struct process *p = process_find(&m->processes, m->context.command);
+
+	if (!p)
+		return;
+	free(p->command);
+	p->command = NULL;
+	p->command_stale = true;
+	snprintf(p->comm, sizeof p->comm, "%s", m->command_line);
+	p->comm[strcspn(p->comm, " ")] = '\0';
+}
+
 /* Keeps the processes with the most CPU time for the report. */
 static void show(struct monitor *m, const struct process *p)
 {
@@ -160,7 +176,7 @@ static void show(struct monitor *m, const struct process *p)
 		at--;
 	if (at >= RUN_PROCESSES_SHOWN)
 		return;
-	row.start_s = (double)(p->first_seen - m->begun) / 1e9;
+	row.start_s = fmax(0, (double)(p->first_seen - m->begun) / 1e9);
 	row.end_s = (double)(p->last_seen - m->begun) / 1e9;
 	row.cpu_s = cpu_s;
 	row.rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
@@ -172,6 +188,8 @@ static void show(struct monitor *m, const struct process *p)
 		buf_init(&masked);
 		mask_text(&masked, p->command);
 		snprintf(row.command, sizeof row.command, "%s", masked.text);
+	} else if (p->pid == m->context.command) {
+		snprintf(row.command, sizeof row.command, "%s", m->command_line);
 	}
 	if (m->shown_count < RUN_PROCESSES_SHOWN)
 		m->shown_count++;
@@ -260,6 +278,7 @@ void monitor_begin(struct monitor *m, int64_t now)
 	read_tick(m, now);
 	read_slow(m, now);
 	timeline_flush(&m->timeline, now);
+	forget_own_name(m);
 }
 
 int64_t monitor_due(const struct monitor *m)
@@ -316,13 +335,13 @@ void monitor_end(struct monitor *m, int64_t now)
 	segment_append(&m->segment, WIRE_END, 0, &end, sizeof end);
 }
 
-void monitor_mark(struct monitor *m, int64_t t, const char *name, size_t length, uint64_t end)
+void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end)
 {
 	struct wire_mark *record = segment_reserve(&m->segment, WIRE_MARK, 0, sizeof *record + length);
 
 	if (!record)
 		return;
-	*record = (struct wire_mark){.t = t, .end = end};
+	*record = (struct wire_mark){.t = t, .end = end, .seen = !has_time};
 	memcpy(record + 1, name, length);
 	segment_commit(&m->segment);
 }

@@ -5,6 +5,7 @@
 #ifndef ASSAY_RECORD_MONITOR_H
 #define ASSAY_RECORD_MONITOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,9 +20,10 @@
 
 struct monitor;
 
-/* `segment_path` NULL: nothing is kept. Sources that are not here are told in *warnings only where they are essential;
+/* `segment_path` NULL: nothing is kept. `command_line` (borrowed, masked) stands for the command in the report where it
+ * ended before its own could be read. Sources that are not here are told in *warnings only where they are essential;
  * `doctor` tells about the others. */
-int monitor_new(const char *segment_path, pid_t command, pid_t helper, int64_t interval_ns, struct warnings *warnings,
+int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns, struct warnings *warnings,
 		struct monitor **ret, struct error *err);
 
 /* Ends in good order: closes the segment. NULL accepted. */
@@ -40,7 +42,7 @@ void monitor_run(struct monitor *m, int64_t now);
 void monitor_end(struct monitor *m, int64_t now);
 
 /* A mark of the markers file. */
-void monitor_mark(struct monitor *m, int64_t t, const char *name, size_t length, uint64_t end);
+void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end);
 
 struct tree *monitor_tree(struct monitor *m);
 

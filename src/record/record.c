@@ -127,11 +127,11 @@ static int prepare(struct recording *r, struct error *err)
 	return failed ? -1 : 0;
 }
 
-static void on_mark(void *context, int64_t t, const char *name, size_t length, uint64_t end)
+static void on_mark(void *context, int64_t t, bool has_time, const char *name, size_t length, uint64_t end)
 {
 	struct recording *r = context;
 
-	monitor_mark(r->monitor, t, name, length, end);
+	monitor_mark(r->monitor, t, has_time, name, length, end);
 }
 
 static int start_watching(struct recording *r, struct error *err)
@@ -140,7 +140,7 @@ static int start_watching(struct recording *r, struct error *err)
 	struct error why;
 
 	raise_descriptor_limit();
-	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, launch_helper_pid(r->launch),
+	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, r->run->command_line, launch_helper_pid(r->launch),
 			(int64_t)(r->options->interval_ms * 1e6), &r->run->warnings, &r->monitor, err) < 0)
 		return -1;
 	r->markers.fd = r->markers.notify = -1;
@@ -291,7 +291,7 @@ static void wait_and_watch(struct recording *r)
 		if (watching && now >= monitor_due(r->monitor)) {
 			monitor_run(r->monitor, now);
 			if (r->markers.notify < 0)
-				markers_read(&r->markers, now);
+				markers_read(&r->markers, clock_mono_ns());
 		}
 		check_timeout(r, now);
 	}
@@ -398,7 +398,7 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	if (r->run->end == r->start)
 		r->run->end = clock_mono_ns();
 	monitor_end(r->monitor, clock_mono_ns());
-	markers_close(&r->markers, clock_mono_ns());
+	markers_close(&r->markers, r->run->end);
 	if (r->markers.cut || r->markers.truncated)
 		warnings_add(&r->run->warnings, "The markers file was %s.",
 			     r->markers.truncated ? "written over (use >> to append)" : "given lines over 4,096 bytes, which were cut");

@@ -73,8 +73,6 @@ static void print_phases(const struct run *run, struct buf *out)
 	CLEANUP(table_release) struct table t;
 	size_t shown = run->phases.count < PHASES_SHOWN ? run->phases.count : PHASES_SHOWN - 1;
 
-	if (run->phases.count < 2 || !run->figures)
-		return;
 	table_init(&t, sizeof heads / sizeof *heads);
 	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
 		table_cell(&t, "%s", heads[i]);
@@ -138,7 +136,8 @@ void summary_print(const struct run *run, const char *where, bool colour, struct
 {
 	print_status(run, colour, out);
 	print_totals(run, out);
-	print_phases(run, out);
+	if (run->phases.count > 1 && run->figures)
+		print_phases(run, out);
 	print_engine(run, out);
 	print_warnings(run, colour, out);
 	if (!isnan(run->cost_share))

@@ -36,7 +36,9 @@ struct wire_point {
 /* A line of the markers file, with the time it names or else the time it was seen. */
 struct wire_mark {
 	int64_t t;
-	uint64_t end; /* offset in the markers file behind this line */
+	uint64_t end;  /* offset in the markers file behind this line */
+	uint32_t seen; /* 1: the line named no time, t is when it was seen */
+	uint32_t reserved;
 };
 
 enum wire_stream { WIRE_STDOUT = 0, WIRE_STDERR = 1, WIRE_TERMINAL = 2 };
