@@ -243,7 +243,8 @@ static void refine_memory(struct run *run)
 
 	run->rss_peak = fmax(run->whole.rss_peak, max_rss);
 	run->anon_peak = run->whole.anon_peak;
-	if (one && max_rss >= run->whole.rss_peak) {
+	/* The kernel's counters are a little behind on each CPU, so a tick may show more than the mark. */
+	if (one && max_rss >= 0.99 * run->whole.rss_peak) {
 		strcpy(run->rss_kind, "high-water mark of the one process");
 		/* At the mark, file pages were at most as many as ever. */
 		strcpy(run->anon_kind, "largest at any tick");
