@@ -8,8 +8,8 @@
 #include "base/parse.h"
 #include "engine/text.h"
 
-/* The field at *at, in double or single quotes (a quote inside is doubled) or bare; *at then is at what ended it: a comma,
- * ')' or the line's end. */
+/* The field at *at, in double or single quotes (a quote inside is doubled) or bare; *at then is at what ended it: a
+ * comma, ')' or the line's end. */
 static void next_field(const char **at, char cell[BENCH_CELL_MAX])
 {
 	const char *p = *at + strspn(*at, " ");
@@ -37,8 +37,8 @@ static void note_column(struct bench_columns *c, const char *name)
 		const char *name;
 		int *column;
 	} wanted[] = {
-		{"model_type", &c->model}, {"n_prompt", &c->n_prompt}, {"n_gen", &c->n_gen},
-		{"n_depth", &c->n_depth},  {"avg_ns", &c->average},    {"avg_ts", &c->rate_csv},
+		{"model_type", &c->model},    {"n_prompt", &c->n_prompt},   {"n_gen", &c->n_gen},
+		{"n_depth", &c->n_depth},     {"avg_ns", &c->average},      {"avg_ts", &c->rate_csv},
 		{"stddev_ts", &c->deviation}, {"build_commit", &c->commit}, {"build_number", &c->number},
 	};
 
@@ -54,8 +54,16 @@ static const char *read_columns(const char *at, struct bench_columns *ret)
 	char cell[BENCH_CELL_MAX];
 
 	*ret = (struct bench_columns){
-		.model = -1, .n_prompt = -1, .n_gen = -1, .n_depth = -1, .average = -1, .rate_csv = -1, .deviation = -1,
-		.commit = -1, .number = -1};
+		.model = -1,
+		.n_prompt = -1,
+		.n_gen = -1,
+		.n_depth = -1,
+		.average = -1,
+		.rate_csv = -1,
+		.deviation = -1,
+		.commit = -1,
+		.number = -1,
+	};
 	while (ret->count < BENCH_COLUMNS_MAX) {
 		next_field(&at, cell);
 		note_column(ret, cell);

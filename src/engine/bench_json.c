@@ -1,5 +1,5 @@
-/* llama-bench's json and jsonl: whole objects on one line, or one that is spread over lines and collected until its closing
- * brace. Lines of other streams may come in between. */
+/* llama-bench's json and jsonl: whole objects on one line, or one that is spread over lines and collected until its
+ * closing brace. Lines of other streams may come in between. */
 #include "engine/bench_rows.h"
 
 #include <inttypes.h>
@@ -20,15 +20,19 @@ static int64_t count_member(const json_t *object, const char *key, int64_t fallb
 	return json_is_integer(member) ? json_integer_value(member) : fallback;
 }
 
+static double sample_ns(const json_t *sample)
+{
+	return json_is_number(sample) ? json_number_value(sample) : NAN;
+}
+
 /* A row from the object at the start of the text; *used is set to its length. */
 static bool json_row(struct bench_rows *r, const char *text, size_t length, int64_t t, size_t *used)
 {
 	json_error_t position;
 	CLEANUP(json_cleanup) json_t *root = json_loadb(text, length, JSON_DISABLE_EOF_CHECK, &position);
 	struct bench_row row = bench_row_blank(BENCH_JSON, t);
-	const json_t *samples = json_object_get(root, "samples_ns"), *sample;
+	const json_t *samples = json_object_get(root, "samples_ns");
 	const char *commit = json_get_text(root, "build_commit", NULL);
-	size_t i;
 
 	if (!json_is_object(root) || !json_is_number(json_object_get(root, "avg_ts")))
 		return false;
@@ -45,11 +49,12 @@ static bool json_row(struct bench_rows *r, const char *text, size_t length, int6
 	if (json_array_size(samples) > 0) {
 		row.test.repetitions = (int64_t)json_array_size(samples);
 		row.samples_ns = 0;
-		json_array_foreach(samples, i, sample)
-			row.samples_ns += json_is_number(sample) ? json_number_value(sample) : NAN;
+		for (size_t i = 0; i < json_array_size(samples); i++)
+			row.samples_ns += sample_ns(json_array_get(samples, i));
 	}
 	if (commit)
-		snprintf(r->build, sizeof r->build, "%.20s (%" PRId64 ")", commit, count_member(root, "build_number", 0));
+		snprintf(r->build, sizeof r->build, "%.20s (%" PRId64 ")", commit,
+			 count_member(root, "build_number", 0));
 	bench_rows_add(r, row);
 	return true;
 }
@@ -128,8 +133,9 @@ static bool json_rows(struct bench_rows *r, const struct log_line *line, const c
 
 bool bench_object_begin(struct bench_rows *r, const struct log_line *line)
 {
-	static const char *const first[] = {"\"build_commit\":", "\"model_filename\":", "\"model_type\":", "\"n_prompt\":",
-					    "\"n_gen\":",        "\"n_depth\":",        "\"avg_ts\":"};
+	static const char *const first[] = {
+		"\"build_commit\":", "\"model_filename\":", "\"model_type\":", "\"n_prompt\":",
+		"\"n_gen\":",        "\"n_depth\":",        "\"avg_ts\":"};
 	const char *brace = memchr(line->text, '{', line->length);
 
 	if (brace && line_has(line, "\"avg_ts\""))

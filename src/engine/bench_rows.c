@@ -115,7 +115,7 @@ struct bench_row bench_row_blank(enum bench_form form, int64_t t)
 	};
 }
 
-/* Copies the next cell of a table row without blanks around it, and moves *at behind its closing '|'; false at the end. */
+/* Copies the next cell of a row without blanks around it and moves *at behind its closing '|'. False at the end. */
 static bool next_cell(const char **at, char cell[BENCH_CELL_MAX])
 {
 	static const char *const ends[] = {"|", NULL};
@@ -178,7 +178,8 @@ static bool read_test_cell(const char *cell, struct engine_test *test)
 		text_skip(&at, "+");
 	if (text_skip(&at, "tg") && !text_integer(&at, &test->n_gen))
 		return false;
-	if (text_skip(&at, "@") && ((!text_skip(&at, "d") && !text_skip(&at, "pp")) || !text_integer(&at, &test->n_depth)))
+	if (text_skip(&at, "@") &&
+	    ((!text_skip(&at, "d") && !text_skip(&at, "pp")) || !text_integer(&at, &test->n_depth)))
 		return false;
 	return *at == '\0' && at != cell;
 }

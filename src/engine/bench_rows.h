@@ -24,7 +24,7 @@ struct bench_row {
 
 /* Where the columns that matter are; -1: there is no such column. */
 struct bench_columns {
-	int count, model, test, rate;                         /* of a Markdown table */
+	int count, model, test, rate;                                               /* of a Markdown table */
 	int n_prompt, n_gen, n_depth, average, rate_csv, deviation, commit, number; /* of csv; model as above */
 };
 
@@ -34,13 +34,13 @@ struct bench_rows {
 	uint64_t lost; /* past BENCH_ROWS_MAX */
 	uint64_t known;
 	char build[64];
-	bool ended;    /* the tool's own last line was seen after the last row */
-	bool failed;   /* out of memory */
+	bool ended;  /* the tool's own last line was seen after the last row */
+	bool failed; /* out of memory */
 
 	struct bench_columns table, csv; /* count 0: not inside one */
 	int table_pipes;                 /* how many '|' a log prefix puts before each row */
 	struct buf object;               /* the members so far of a json object that is spread over lines */
-	bool in_object, in_array; /* in_array: between such objects */
+	bool in_object, in_array;        /* in_array: between such objects */
 	uint64_t object_lines;
 	int64_t object_t; /* when its last member arrived */
 };

@@ -18,11 +18,12 @@ struct log_line {
 	int stream;       /* enum wire_stream */
 	const char *text; /* ends with 0, and may hold others before it */
 	size_t length;
-	bool cut;         /* it was longer than LOG_LINE_MAX; the rest is gone */
+	bool cut; /* it was longer than LOG_LINE_MAX; the rest is gone */
 };
 
 #define LOG_LINE_MAX 65536
 #define ENGINE_PHRASE_MIN 8
+#define ENGINE_PHRASES_MAX 200 /* of all engines together */
 
 struct engine_context {
 	char *const *argv;  /* the command, ends with NULL; may be a wrapper or a replay */
@@ -33,13 +34,13 @@ struct engine {
 	const char *name;    /* as in --engine NAME */
 	const char *summary; /* one line for `doctor` and the docs */
 
-	/* Ends with NULL, each of ENGINE_PHRASE_MIN bytes or more. A line that holds none of them need not be offered to
+	/* Ends with NULL, each of ENGINE_PHRASE_MIN bytes or more. A line that holds none of them is not offered to
 	 * `line`, except while `attentive` (which may be NULL) says true: this keeps a gigabyte of other text cheap. */
 	const char *const *phrases;
 	bool (*attentive)(const void *state);
 
-	/* Ends with NULL, may be NULL: names of engines whose logs hold this one's lines too. Where one of them found its
-	 * own log, this one did not. */
+	/* Ends with NULL, may be NULL: names of engines whose logs hold this one's lines too. Where one of them found
+	 * its own log, this one did not. */
 	const char *const *yields_to;
 
 	void *(*open)(const struct engine_context *c); /* NULL: out of memory */
@@ -62,8 +63,8 @@ const struct engine *engine_find(const char *name);
 /* Several parsers at once over the same lines: "auto". */
 struct engine_set;
 
-/* name: "auto" (all parsers; the one that knew the most telling lines wins) or one parser's name. NULL where there is no
- * parser of that name (ask engine_find first) or no memory. */
+/* name: "auto" (all parsers; the one that knew the most telling lines wins) or one parser's name. NULL where there is
+ * no parser of that name (ask engine_find first) or no memory. */
 struct engine_set *engine_set_new(const char *name, const struct engine_context *c);
 void engine_set_line(struct engine_set *s, const struct log_line *line);
 

@@ -33,7 +33,8 @@ struct line_splitter {
 	char text[LOG_LINE_MAX + 1];
 };
 
-struct line_splitter *line_splitter_new(int stream, void (*each)(void *context, const struct log_line *line), void *context)
+struct line_splitter *line_splitter_new(int stream, void (*each)(void *context, const struct log_line *line),
+					void *context)
 {
 	struct line_splitter *s = malloc(sizeof *s);
 

@@ -14,7 +14,8 @@ struct line_counts {
 struct line_splitter;
 
 /* `each` gets every line of the stream. NULL when out of memory. */
-struct line_splitter *line_splitter_new(int stream, void (*each)(void *context, const struct log_line *line), void *context);
+struct line_splitter *line_splitter_new(int stream, void (*each)(void *context, const struct log_line *line),
+					void *context);
 
 /* Bytes that arrived at t. */
 void line_splitter_feed(struct line_splitter *s, int64_t t, const char *bytes, size_t length);

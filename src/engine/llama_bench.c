@@ -1,8 +1,8 @@
 /* llama-bench: its progress lines say what it does when, its result rows how fast it was.
  *
  * Without progress lines a row says when a test ended and, by its samples or its rate and repetitions, how long the
- * measured part took; what was before that is load and warmup in one. Where not even that is known, one phase says so by
- * its name. docs/engines.md states the rules. */
+ * measured part took; what was before that is load and warmup in one. Where not even that is known, one phase says so
+ * by its name. docs/engines.md states the rules. */
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ struct bench {
 	size_t event_count, event_room;
 	struct test *tests;
 	size_t test_count, test_room;
-	int64_t repetitions;    /* from the progress lines or the command; -1: not known */
+	int64_t repetitions; /* from the progress lines or the command; -1: not known */
 	uint64_t progress_lines, lost;
 	bool failed; /* out of memory */
 };
@@ -61,8 +61,8 @@ static int64_t command_repetitions(char *const *argv)
 
 		if (strcmp(name, "llama-bench") == 0)
 			repetitions = REPETITIONS_DEFAULT;
-		else if (repetitions > 0 && (strcmp(*argv, "-r") == 0 || strcmp(*argv, "--repetitions") == 0) && argv[1] &&
-			 !parse_i64(argv[1], &repetitions))
+		else if (repetitions > 0 && (strcmp(*argv, "-r") == 0 || strcmp(*argv, "--repetitions") == 0) &&
+			 argv[1] && !parse_i64(argv[1], &repetitions))
 			return -1;
 	}
 	return repetitions;
@@ -133,8 +133,8 @@ static void add_event(struct bench *b, int64_t t, enum stage stage, bool warmup,
 	test->ran |= stage != STAGE_STARTING;
 	test->prompt |= stage == STAGE_PROMPT;
 	test->generation |= stage == STAGE_GENERATION;
-	b->events[b->event_count++] = (struct event){
-		.t = t, .stage = warmup ? STAGE_WARMUP : stage, .test = b->test_count - 1};
+	b->events[b->event_count++] =
+		(struct event){.t = t, .stage = warmup ? STAGE_WARMUP : stage, .test = b->test_count - 1};
 }
 
 /* "llama-bench: benchmark 1/2: warmup prompt run", "... prompt run 1/5", "... depth run 2/2 (cached)" */
@@ -145,7 +145,8 @@ static bool progress_line(struct bench *b, const struct log_line *line)
 	enum stage stage;
 	bool warmup;
 
-	if (!at || !text_integer(&at, &number) || !text_skip(&at, "/") || !text_integer(&at, &of) || !text_skip(&at, ":"))
+	if (!at || !text_integer(&at, &number) || !text_skip(&at, "/") || !text_integer(&at, &of) ||
+	    !text_skip(&at, ":"))
 		return false;
 	warmup = text_skip(&at, "warmup");
 	if (text_skip(&at, "starting"))
@@ -164,8 +165,8 @@ static bool progress_line(struct bench *b, const struct log_line *line)
 	return true;
 }
 
-/* A row belongs to the last test that has run and has no row yet: rows and progress lines come through two pipes, so the
- * next test's `starting` can be seen before the row. */
+/* A row belongs to the last test that has run and has no row yet: rows and progress lines come through two pipes, so
+ * the next test's `starting` can be seen before the row. */
 static void assign_row(struct bench *b)
 {
 	for (size_t i = b->test_count; i-- > 0 && !b->tests[i].row;) {
@@ -323,9 +324,9 @@ static int mark_rows(const struct bench *b, struct engine_result *r, struct erro
 				return -1;
 		} else {
 			if (first < i)
-				warnings_add(&r->warnings,
-					     "llama-bench's results arrived together, so it is not known when each test ran; "
-					     "--progress tells.");
+				warnings_add(&r->warnings, "llama-bench's results arrived together, so it is not known "
+							   "when each test ran; "
+							   "--progress tells.");
 			if (mark_together(b, first, i, from, r, err) < 0)
 				return -1;
 		}
@@ -380,10 +381,11 @@ static int take_tests(const struct bench *b, struct engine_result *r, struct err
 		snprintf(r->rate_source, sizeof r->rate_source, "printed by llama-bench: %.28s%s%.28s", prefill.name,
 			 prefill.name[0] && decode.name[0] ? " and " : "", decode.name);
 	if (again > 0)
-		warnings_add(&r->warnings,
-			     "llama-bench ran the same test %zu more time%s with other settings; the rates are those of the "
-			     "first.",
-			     again, again == 1 ? "" : "s");
+		warnings_add(
+			&r->warnings,
+			"llama-bench ran the same test %zu more time%s with other settings; the rates are those of the "
+			"first.",
+			again, again == 1 ? "" : "s");
 	return 0;
 }
 
@@ -401,7 +403,8 @@ static int bench_finish(void *state, struct engine_result *r, struct error *err)
 	snprintf(r->build, sizeof r->build, "%s", b->rows.build);
 	r->known = b->rows.known + b->progress_lines;
 	if (b->lost + b->rows.lost > 0)
-		warnings_add(&r->warnings, "%" PRIu64 " of llama-bench's lines were more than are kept and are missing.",
+		warnings_add(&r->warnings,
+			     "%" PRIu64 " of llama-bench's lines were more than are kept and are missing.",
 			     b->lost + b->rows.lost);
 	if (take_tests(b, r, err) < 0)
 		return -1;

@@ -1,9 +1,9 @@
 /* llama.cpp's command-line tools (llama-cli, llama-completion, llama-perplexity) and programs that use the library and
  * let it print its timings.
  *
- * The timings come in one block at a generation's end: its begin is the tool's `generate:` line, or else counted back from
- * the block. Loader lines are the library's and so are in the logs of llama-bench and llama-server, too: where one of
- * those knows its log, this parser stands back. */
+ * The timings come in one block at a generation's end: its begin is the tool's `generate:` line, or else counted back
+ * from the block. Loader lines are the library's and so are in the logs of llama-bench and llama-server, too: where one
+ * of those knows its log, this parser stands back. */
 #include "engine/engine.h"
 
 #include <math.h>
@@ -89,8 +89,8 @@ static double or_zero(double value)
 	return isnan(value) ? 0 : value;
 }
 
-/* The phases of a generation that ended at the block. Where much more time went by than was counted (a conversation waits
- * for its user), or where nothing was counted, one phase of group other. */
+/* The phases of a generation that ended at the block. Where much more time went by than was counted (a conversation
+ * waits for its user), or where nothing was counted, one phase of group other. */
 static void mark_generation(struct cli *s, const struct block *b, int64_t begin)
 {
 	const struct engine_request *r = &b->request;
@@ -154,7 +154,8 @@ static bool timing_line(struct cli *s, const struct log_line *line)
 	if (b->open && again)
 		close_block(s);
 	if (!b->open)
-		*b = (struct block){.open = true, .t = line->t, .total_ms = NAN, .sampling_ms = NAN, .request = request_unknown};
+		*b = (struct block){
+			.open = true, .t = line->t, .total_ms = NAN, .sampling_ms = NAN, .request = request_unknown};
 	timing_store(&timing, &b->request);
 	if (timing.kind == TIMING_SAMPLING)
 		b->sampling_ms = timing.ms;
@@ -252,9 +253,12 @@ static bool load_line(struct cli *s, const struct log_line *line)
 {
 	static const char *const own[] = {"llama_completion: llama backend init", "main: llama backend init",
 					  "main: load the model and apply lora", "main: build = "};
-	static const char *const library[] = {"load the model and apply lora", "llama_model_loader: loaded meta data with",
-					      "llm_load_tensors: ",            "load_tensors: loading model tensors",
-					      "load_model: loading model",     "llama_model_load_internal: "};
+	static const char *const library[] = {"load the model and apply lora",
+					      "llama_model_loader: loaded meta data with",
+					      "llm_load_tensors: ",
+					      "load_tensors: loading model tensors",
+					      "load_model: loading model",
+					      "llama_model_load_internal: "};
 
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
 		if (line_has(line, own[i])) {
@@ -321,7 +325,8 @@ static void take_rates(struct cli *s)
 	r->decode_tokens_per_s = rate_mean_value(&s->decode);
 	if (count > 0) {
 		snprintf(r->rate_source, sizeof r->rate_source, "printed timings of %llu generation%s%s",
-			 (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "" : ", weighted by their time");
+			 (unsigned long long)count, count == 1 ? "" : "s",
+			 count == 1 ? "" : ", weighted by their time");
 	} else if (!isnan(s->chat_prefill) || !isnan(s->chat_decode)) {
 		r->prefill_tokens_per_s = s->chat_prefill;
 		r->decode_tokens_per_s = s->chat_decode;

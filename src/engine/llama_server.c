@@ -1,7 +1,7 @@
 /* llama-server, from its first versions to the present ones, by what the lines say and not by their layout.
  *
- * A request is followed by slot and task: launched, its timings, released. Which of its prompt came from the cache is told
- * by several lines, of which each version prints some; docs/engines.md states which requests then count. */
+ * A request is followed by slot and task: launched, its timings, released. Which of its prompt came from the cache is
+ * told by several lines, of which each version prints some; docs/engines.md states which requests then count. */
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@ struct server {
 	struct error error;
 	bool failed;
 	enum stage stage;
-	bool listening; /* it said so, perhaps before its model was loaded */
-	bool chat;      /* the log is llama-cli's */
+	bool listening;                 /* it said so, perhaps before its model was loaded */
+	bool chat;                      /* the log is llama-cli's */
 	int64_t block_slot, block_task; /* whose timing lines without a prefix follow; -1: nobody's */
 	struct server_requests requests;
 };
@@ -68,8 +68,8 @@ static void ready(struct server *s, const struct log_line *line)
 	mark(s, line->t, GROUP_SERVING, "serving");
 }
 
-/* Slot and task, in any of the ways they were written: "id  3 | task 0 |", "id_slot=3 id_task=0", "slot_id":3, "task_id":0,
- * "slot 3 is processing [task id: 0]", "slot 3 : ". */
+/* Slot and task, in any of the ways they were written: "id  3 | task 0 |", "id_slot=3 id_task=0", "slot_id":3,
+ * "task_id":0, "slot 3 is processing [task id: 0]", "slot 3 : ". */
 static void read_ids(const struct log_line *line, int64_t *slot, int64_t *task)
 {
 	const char *at;
@@ -185,7 +185,8 @@ static bool request_line(struct server *s, const struct log_line *line)
 	if (line_has(line, "| processing task") || line_has(line, "slot is processing task") ||
 	    line_has(line, "is processing [task id"))
 		launched(s, line, slot, task);
-	else if (line_has(line, "stop processing: ") || line_has(line, "slot released") || line_has(line, " released ("))
+	else if (line_has(line, "stop processing: ") || line_has(line, "slot released") ||
+		 line_has(line, " released ("))
 		released(s, line, slot, task);
 	else if (!cache_line(s, line, slot, task))
 		return false;
@@ -250,12 +251,18 @@ static bool serving_stage(struct server *s, const struct log_line *line)
 	return true;
 }
 
-/* Other programs listen, have slots and clean up before they exit, too: only lines of one of the server's own forms speak
- * for it. */
+/* Other programs listen, have slots and clean up before they exit, too: only lines of one of the server's own forms
+ * speak for it. */
 static bool telling(const struct log_line *line)
 {
-	static const char *const forms[] = {"srv  ",   "| task ",       "[task id",     "tid=",
-					    "\"tid\":", "\"function\":", "print_timings: ", "main: server is listening on ",
+	static const char *const forms[] = {"srv  ",
+					    "| task ",
+					    "[task id",
+					    "tid=",
+					    "\"tid\":",
+					    "\"function\":",
+					    "print_timings: ",
+					    "main: server is listening on ",
 					    "llama server listening at "};
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -264,10 +271,12 @@ static bool telling(const struct log_line *line)
 	return false;
 }
 
-static void note_build(struct server *s, const struct log_line *line)
+/* Returns whether the line is one that no other program prints. */
+static bool note_build(struct server *s, const struct log_line *line)
 {
 	static const char *const before[] = {"print_info: build ", "build: "};
 	static const char *const after[] = {" with ", NULL};
+	int64_t number = line_field(line, "build");
 
 	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
 		const char *at = line_after(line, before[i]);
@@ -275,8 +284,10 @@ static void note_build(struct server *s, const struct log_line *line)
 		if (at && strchr(at, '('))
 			text_copy(s->result.build, sizeof s->result.build, at, after);
 	}
-	if (line_has(line, "build info") && line_field(line, "build") >= 0)
-		snprintf(s->result.build, sizeof s->result.build, "%" PRId64, line_field(line, "build"));
+	if (!line_has(line, "build info") || number < 0 || !telling(line))
+		return false;
+	snprintf(s->result.build, sizeof s->result.build, "%" PRId64, number);
+	return true;
 }
 
 static void server_line(void *state, const struct log_line *line)
@@ -287,7 +298,7 @@ static void server_line(void *state, const struct log_line *line)
 	if (request_line(s, line) || serving_stage(s, line) || load_stage(s, line))
 		s->result.known += telling(line) || s->block_slot >= 0;
 	else
-		note_build(s, line);
+		s->result.known += note_build(s, line);
 }
 
 static void take_rates(struct server *s)

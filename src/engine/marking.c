@@ -23,7 +23,8 @@ int marking_add(struct engine_result *r, const struct engine_context *c, int64_t
 	if (last && last->group == group && strcmp(last->name, name) == 0)
 		return 0;
 	if (marks->count >= MARKING_MAX) {
-		warnings_add(&r->warnings, "The output names more than %d phases; the later ones are missing.", MARKING_MAX);
+		warnings_add(&r->warnings, "The output names more than %d phases; the later ones are missing.",
+			     MARKING_MAX);
 		return 0;
 	}
 	return marks_add(marks, t, group, name, strlen(name), err);

@@ -9,8 +9,8 @@
 
 #define MARKING_MAX 20000 /* marks; a log with more says so in a warning */
 
-/* From t on the engine is in the phase `name`. t is moved to the last mark's time or the run's ends where it lies outside.
- * Where the last mark has the same time it is replaced. */
+/* From t on the engine is in the phase `name`. t is moved to the last mark's time or the run's ends where it lies
+ * outside. Where the last mark has the same time it is replaced. */
 int marking_add(struct engine_result *r, const struct engine_context *c, int64_t t, enum phase_group group,
 		const char *name, struct error *err);
 

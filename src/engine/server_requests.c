@@ -107,7 +107,8 @@ void server_requests_launched(struct server_requests *r, int64_t t, int64_t slot
 	r->similarity = NAN;
 }
 
-void server_requests_released(struct server_requests *r, int64_t t, int64_t slot, int64_t task, int64_t tokens, bool truncated)
+void server_requests_released(struct server_requests *r, int64_t t, int64_t slot, int64_t task, int64_t tokens,
+			      bool truncated)
 {
 	struct open_request *o = find(r, slot, task);
 
@@ -132,7 +133,8 @@ void server_requests_cached(struct server_requests *r, int64_t slot, int64_t tas
 	o->request.cached_tokens = cached;
 }
 
-bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task, const struct timing *timing)
+bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task,
+			    const struct timing *timing)
 {
 	struct open_request *o = find_or_add(r, slot, task);
 

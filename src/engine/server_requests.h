@@ -1,7 +1,7 @@
 /* The requests of llama-server while they are under way, and what they add up to.
  *
- * A request is launched, timed and released, in any order after the first; one whose launch was not seen is known by its
- * timings. Which requests count for the prefill is decided here. Lines and their wording are not known here. */
+ * A request is launched, timed and released, in any order after the first; one whose launch was not seen is known by
+ * its timings. Which requests count for the prefill is decided here. Lines and their wording are not known here. */
 #ifndef ASSAY_ENGINE_SERVER_REQUESTS_H
 #define ASSAY_ENGINE_SERVER_REQUESTS_H
 
@@ -35,13 +35,15 @@ void server_requests_release(struct server_requests *r);
 
 /* slot and task may be -1 where a line does not say them. */
 void server_requests_launched(struct server_requests *r, int64_t t, int64_t slot, int64_t task);
-void server_requests_released(struct server_requests *r, int64_t t, int64_t slot, int64_t task, int64_t tokens, bool truncated);
+void server_requests_released(struct server_requests *r, int64_t t, int64_t slot, int64_t task, int64_t tokens,
+			      bool truncated);
 
 /* How many tokens of the prompt came from the cache. Only the first word on that counts, unless it is `final`. */
 void server_requests_cached(struct server_requests *r, int64_t slot, int64_t task, int64_t cached, bool final);
 
 /* Returns false where it can be no request's. */
-bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task, const struct timing *timing);
+bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task,
+			    const struct timing *timing);
 
 /* No more lines: those still under way end here. */
 void server_requests_end(struct server_requests *r);

@@ -11,7 +11,7 @@
 #define GRAM 4
 #define STRIDE (ENGINE_PHRASE_MIN - GRAM + 1)
 #define INDEX_BITS 14
-#define GRAMS_MAX 1024 /* STRIDE for each phrase of each engine */
+#define GRAMS_MAX (STRIDE * ENGINE_PHRASES_MAX)
 #define ENGINES_MAX 8
 
 /* Four bytes of a phrase. */
@@ -28,7 +28,7 @@ struct engine_set {
 	const struct engine *engines[ENGINES_MAX];
 	void *states[ENGINES_MAX];
 	size_t gram_count; /* the first one is not used */
-	struct gram grams[GRAMS_MAX];
+	struct gram grams[GRAMS_MAX + 1];
 	uint16_t index[1u << INDEX_BITS]; /* by hash: the first such gram; 0: none */
 };
 
@@ -42,7 +42,7 @@ static size_t gram_hash(const char *text)
 
 static void add_phrase(struct engine_set *s, const char *phrase)
 {
-	for (size_t i = 0; i < STRIDE && s->gram_count + 1 < GRAMS_MAX; i++) {
+	for (size_t i = 0; i < STRIDE && s->gram_count < GRAMS_MAX; i++) {
 		uint16_t *head = &s->index[gram_hash(phrase + i)];
 
 		s->grams[++s->gram_count] = (struct gram){

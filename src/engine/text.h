@@ -24,8 +24,8 @@ bool text_number(const char **at, double *ret);
 /* Digits with an optional minus sign at *at, after blanks. */
 bool text_integer(const char **at, int64_t *ret);
 
-/* The integer behind the first "KEY" of the line that is one, as in `id_slot=3`, `"id_slot":3` and `n_past = 3`; -1 where
- * there is none. */
+/* The integer behind the first "KEY" of the line that is one, as in `id_slot=3`, `"id_slot":3` and `n_past = 3`; -1
+ * where there is none. */
 int64_t line_field(const struct log_line *line, const char *key);
 
 /* Copies from `at` to the first of these ends or the line's, without blanks around it. */

@@ -2,7 +2,8 @@
  *
  * It prints averages over intervals or over a whole batch, in which prefill and decode are mixed: they are named in a
  * warning or kept as tests, but are never the headline. Lines may carry a prefix such as `(EngineCore_DP0 pid=79)`; the
- * web server's lines (`Application startup complete.`) are those of any Python program and count only beside vLLM's own. */
+ * web server's lines (`Application startup complete.`) are those of any Python program and count only beside vLLM's
+ * own. */
 #include "engine/engine.h"
 
 #include <math.h>
@@ -95,7 +96,8 @@ static void warming(struct vllm *s, int64_t t)
 		enter(s, t, STAGE_WARMING, GROUP_WARMUP, "warmup");
 }
 
-/* Words that other programs could say, too, unless the line has vLLM's form: `INFO 08-05 09:08:46 [loader.py:458] ...` */
+/* Words that other programs could say, too, unless the line has vLLM's form:
+ * `INFO 08-05 09:08:46 [loader.py:458] Loading weights took 1.60 seconds`. */
 static bool own_form(const struct log_line *line)
 {
 	return line_has(line, "INFO ") && (line_has(line, ".py:") || line_has(line, " pid="));
@@ -224,11 +226,13 @@ static int vllm_finish(void *state, struct engine_result *result, struct error *
 		return -1;
 	if (s->intervals > 0)
 		warnings_add(&r->warnings,
-			     "vLLM printed only averages over intervals (prompt at most %.1f tokens/s, generation at most %.1f "
+			     "vLLM printed only averages over intervals (prompt at most %.1f tokens/s, generation at "
+			     "most %.1f "
 			     "tokens/s): they are indicative and not taken as the speed of prefill and decode.",
 			     s->prompt_most, s->generation_most);
 	if (s->intervals > 0 || r->test_count > 0)
-		snprintf(r->rate_source, sizeof r->rate_source, "none: vLLM prints averages of prefill and decode together");
+		snprintf(r->rate_source, sizeof r->rate_source,
+			 "none: vLLM prints averages of prefill and decode together");
 	snprintf(r->engine, sizeof r->engine, "vllm");
 	*result = *r;
 	engine_result_init(r);

@@ -27,7 +27,7 @@ void launch_signal_set(sigset_t *set)
 {
 	/* Those that end, stop or wake a program, or mean something to it, when they are sent to assay alone. Blocked,
 	 * they do none of this to assay. */
-	static const int signals[] = {SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+	static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
 				      SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH};
 
 	sigemptyset(set);
@@ -69,7 +69,8 @@ void launch_stop_self(int signo)
 		sigaddset(&only, signo);
 		sigprocmask(SIG_UNBLOCK, &only, &mask);
 	}
-	/* Does nothing in an orphaned process group, where no one could wake us; the command is not stopped there either. */
+	/* Does nothing in an orphaned process group, where no one could wake us; the command is not stopped there
+	 * either. */
 	raise(signo);
 	if (signo != SIGSTOP) {
 		sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -117,7 +118,8 @@ void caller_restore(const struct caller *c)
 	for (int signo = 1; signo <= SIGRTMAX; signo++) {
 		struct sigaction action = {.sa_handler = sigismember(&c->ignored, signo) == 1 ? SIG_IGN : SIG_DFL};
 
-		sigaction(signo, &action, NULL); /* fails for KILL, STOP and those of the C library, which are as they were */
+		sigaction(signo, &action,
+			  NULL); /* fails for KILL, STOP and those of the C library, which are as they were */
 	}
 	restore_alarm(c);
 }

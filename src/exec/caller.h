@@ -15,8 +15,8 @@ struct caller {
 	int64_t alarm_t;
 };
 
-/* The caller's mask and ignored signals, remembered by launch_block_signals; where that was not called, as they are now.
- * The alarm is left zero. */
+/* The caller's mask and ignored signals, remembered by launch_block_signals; where that was not called, as they are
+ * now. The alarm is left zero. */
 void caller_read(struct caller *ret);
 
 /* Stops the alarm of this process and keeps it for the target: a fork does not inherit it, an exec does. */

@@ -1,9 +1,9 @@
 /* Which signals that assay got have to be sent on to the command, so that it gets each exactly once.
  *
- * The helper is in the command's process group. A signal that both assay and the helper got from the same sender went to
- * the whole group, and the command has it; one that only assay got is sent on. Of a group the kernel serves the youngest
- * member first, so the helper has usually seen the signal when assay asks; where not, it waits a moment. Pure: it knows
- * signal numbers, senders (a pid; 0: the kernel) and times, and sends nothing itself. */
+ * The helper is in the command's process group. A signal that both assay and the helper got from the same sender went
+ * to the whole group, and the command has it; one that only assay got is sent on. Of a group the kernel serves the
+ * youngest member first, so the helper has usually seen the signal when assay asks; where not, it waits a moment. Pure:
+ * it knows signal numbers, senders (a pid; 0: the kernel) and times, and sends nothing itself. */
 #ifndef ASSAY_EXEC_FORWARDING_H
 #define ASSAY_EXEC_FORWARDING_H
 

@@ -36,9 +36,9 @@ struct helper {
 	bool told_drained, told_closed, told_childless;
 
 	/* Stopping and waking assay along with the command. One pair of messages at a time is under way. */
-	int stopped;         /* the signal that the command is stopped by, 0: it is not */
-	bool told_stopped;   /* assay has been told, and has not said since that it is awake */
-	int64_t wake_at;     /* when to send assay the next SIGCONT; 0: not */
+	int stopped;       /* the signal that the command is stopped by, 0: it is not */
+	bool told_stopped; /* assay has been told, and has not said since that it is awake */
+	int64_t wake_at;   /* when to send assay the next SIGCONT; 0: not */
 };
 
 static void put(struct helper *h, enum message_type type, int number, int flag)
@@ -379,7 +379,8 @@ static int set_up(struct helper *h, const struct launch_options *o, const struct
 {
 	if (take_signals(h, err) < 0 || streams_open(&h->streams, o, err) < 0)
 		return -1;
-	/* Now, while this process is as small as it will ever be: what it holds counts towards the target's ru_maxrss. */
+	/* Now, while this process is as small as it will ever be: what it holds counts towards the target's ru_maxrss.
+	 */
 	if (spawn_held(o->argv, o->environment, caller, h->streams.out_end, h->streams.err_end, &h->command, err) < 0)
 		return -1;
 	streams_close_target_ends(&h->streams);

@@ -76,8 +76,9 @@ static int check_standard_descriptors(struct error *err)
 		close(copy);
 	if (copy > STDERR_FILENO)
 		return 0;
-	return error_set(err, "descriptors 0, 1 and 2 have to be open (close-on-exec where the caller had none) before a "
-			      "command can be started");
+	return error_set(err,
+			 "descriptors 0, 1 and 2 have to be open (close-on-exec where the caller had none) before a "
+			 "command can be started");
 }
 
 static int start_helper(struct launch *l, const struct launch_options *o, const struct caller *caller,
@@ -230,7 +231,8 @@ int launch_next(struct launch *l, struct launch_event *ret, struct error *err)
 		} else if (n < 0 && errno == EAGAIN) {
 			return 0;
 		} else if (n > 0 || errno != EINTR) {
-			return error_set(err, "what the helper says cannot be read: %s", n > 0 ? "it is too short" : strerror(errno));
+			return error_set(err, "what the helper says cannot be read: %s",
+					 n > 0 ? "it is too short" : strerror(errno));
 		}
 	}
 	return 0;
@@ -264,8 +266,8 @@ void launch_forward_signal(struct launch *l, const struct signalfd_siginfo *info
 		kill(l->helper, SIGCONT);
 	m.flag = sigismember(&l->early, signo) == 1;
 	sigdelset(&l->early, signo);
-	/* The terminal's own signals go to the foreground group. Only the hangup goes to the session's leader alone, and
-	 * without us that would be the target. */
+	/* The terminal's own signals go to the foreground group. Only the hangup goes to the session's leader alone,
+	 * and without us that would be the target. */
 	if (by_kernel && !m.flag && !((signo == SIGHUP || signo == SIGCONT) && getsid(0) == getpid()))
 		return;
 	send_to_helper(l, &m); /* fails only where the helper is gone, which launch_next tells */
@@ -281,8 +283,8 @@ void launch_free(struct launch *l)
 		; /* for `ended` and `closed` */
 	if (l->socket >= 0)
 		close(l->socket);
-	/* Its end makes the target's CPU time known to whoever waits for assay. It does not take long when nothing is left
-	 * to pump; else it may be days. */
+	/* Its end makes the target's CPU time known to whoever waits for assay. It does not take long when nothing is
+	 * left to pump; else it may be days. */
 	if (l->helper > 0 && waitpid(l->helper, NULL, (l->ended && l->closed) || l->gone ? 0 : WNOHANG) == 0)
 		leave(l->helper);
 	free(l->command);

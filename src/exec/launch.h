@@ -24,24 +24,24 @@ struct launch_options {
 	/* Where to record; each may be NULL: nothing is kept then. Borrowed for the call. */
 	const char *stdout_log, *stderr_log, *terminal_log, *output_seg;
 	bool summary_only; /* the target's stdout goes to its log only */
-	/* Other commands are started later and need the caller's stdin and descriptors, too. Otherwise assay closes its own
-	 * copies of them (stdin, and from 3 up what is not close-on-exec) once the target has them, so that their other ends
-	 * see when the target closes them; and an alarm that the caller has set goes to the target. */
+	/* Other commands are started later and need the caller's stdin and descriptors, too. Otherwise assay closes its
+	 * own copies of them (stdin, and from 3 up what is not close-on-exec) once the target has them, so that their
+	 * other ends see when the target closes them; and an alarm that the caller has set goes to the target. */
 	bool more_to_come;
 };
 
 struct launch;
 
 enum launch_event_type {
-	/* A process was reaped (exit); is_command says whether it was the command. Where assay does not listen for long, the
-	 * ends of thousands of descendants are left out here; the output segment has them all. */
+	/* A process was reaped (exit); is_command says whether it was the command. Where assay does not listen for
+	 * long, the ends of thousands of descendants are left out here; the output segment has them all. */
 	LAUNCH_EXITED,
-	LAUNCH_STOPPED,   /* the command was stopped by a signal (signo): call launch_stop_self */
-	LAUNCH_DRAINED,   /* after the command's exit: what it wrote has been passed on and kept */
-	LAUNCH_CLOSED,    /* the last writer has closed every stream */
+	LAUNCH_STOPPED,     /* the command was stopped by a signal (signo): call launch_stop_self */
+	LAUNCH_DRAINED,     /* after the command's exit: what it wrote has been passed on and kept */
+	LAUNCH_CLOSED,      /* the last writer has closed every stream */
 	LAUNCH_NO_CHILDREN, /* the command has ended and no descendant lives on */
-	LAUNCH_TROUBLE,   /* something could not be recorded (text, a sentence); also a WIRE_NOTE in the segment */
-	LAUNCH_GONE,      /* the helper itself died; told once, nothing comes afterwards */
+	LAUNCH_TROUBLE,     /* something could not be recorded (text, a sentence); also a WIRE_NOTE in the segment */
+	LAUNCH_GONE,        /* the helper itself died; told once, nothing comes afterwards */
 };
 
 struct launch_event {
@@ -53,9 +53,9 @@ struct launch_event {
 };
 
 /* Forks the helper, which forks the target's process but holds it before exec, so that the caller can attach counters
- * to the pid. *ret_pid is that pid. Call with one thread running, and with descriptors 0, 1 and 2 open: one of them that
- * is close-on-exec stands for one that the caller had closed, and the target finds it closed. All descriptors that assay
- * itself opens have to be close-on-exec. Nothing of the options is needed afterwards. */
+ * to the pid. *ret_pid is that pid. Call with one thread running, and with descriptors 0, 1 and 2 open: one of them
+ * that is close-on-exec stands for one that the caller had closed, and the target finds it closed. All descriptors that
+ * assay itself opens have to be close-on-exec. Nothing of the options is needed afterwards. */
 int launch_prepare(const struct launch_options *options, struct launch **ret, pid_t *ret_pid, struct error *err);
 
 /* Lets it exec. 0; else the exit status to use, 127 (not found) or 126, with *err naming the command; or -1 where the
@@ -80,8 +80,8 @@ void launch_forward_signal(struct launch *l, const struct signalfd_siginfo *info
 /* Releases assay's side; the helper goes on by itself until the last writer closes. NULL accepted. */
 void launch_free(struct launch *l);
 
-/* Stops this process as the command was stopped, and returns when a SIGCONT comes, from the shell or from the helper when
- * the command goes on. */
+/* Stops this process as the command was stopped, and returns when a SIGCONT comes, from the shell or from the helper
+ * when the command goes on. */
 void launch_stop_self(int signo);
 
 /* The signals that assay wants to read: blocked at start in main thread. Fills *set. They come also where the caller

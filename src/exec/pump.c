@@ -58,7 +58,7 @@ static void add_chunk(struct stream *s, size_t length, int64_t t)
 
 static void give_log_up(struct stream *s, int code)
 {
-	recording_trouble(s->recording, "%s: %s from byte %llu on is not kept: %s.", s->log_path, s->name,
+	recording_trouble(s->recording, "%s: %s from byte %llu on is not kept: %s.", s->log_name, s->name,
 			  (unsigned long long)s->logged, strerror(code));
 	close(s->log);
 	s->log = -1;
@@ -128,8 +128,8 @@ static bool pass_on(struct stream *s, const char *bytes, size_t length)
 	return true;
 }
 
-/* Waits for input. Meanwhile records chunks that have waited long enough. Returns false when the caller's reader is gone
- * and there is nothing left that was written before that. */
+/* Waits for input. Meanwhile records chunks that have waited long enough. Returns false when the caller's reader is
+ * gone and there is nothing left that was written before that. */
 static bool wait_for_input(struct stream *s)
 {
 	struct pollfd fds[2] = {{.fd = s->in, .events = POLLIN}, {.fd = s->watches_reader ? s->out : -1}};
@@ -159,10 +159,10 @@ static void end_stream(struct stream *s)
 	close(s->in);
 	record_chunk(s);
 	if (s->log >= 0 && close(s->log) < 0)
-		recording_trouble(s->recording, "%s: closing it failed, its end may be missing: %m.", s->log_path);
+		recording_trouble(s->recording, "%s: closing it failed, its end may be missing: %m.", s->log_name);
 	if (s->lost && s->log_path)
-		recording_trouble(s->recording, "%s: %llu bytes of %s are missing.", s->log_path, (unsigned long long)s->lost,
-				  s->name);
+		recording_trouble(s->recording, "%s: %llu bytes of %s are missing.", s->log_name,
+				  (unsigned long long)s->lost, s->name);
 	if (s->undelivered)
 		recording_trouble(s->recording, "%llu bytes of the command's %s did not reach the caller.",
 				  (unsigned long long)s->undelivered, s->name);
@@ -214,7 +214,7 @@ int pump_start(struct stream *s, struct recording *r, struct error *err)
 	if (s->log_path) {
 		s->log = open(s->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 		if (s->log < 0)
-			recording_trouble(r, "%s: %s is not kept: %m.", s->log_path, s->name);
+			recording_trouble(r, "%s: %s is not kept: %m.", s->log_name, s->name);
 	}
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_SIZE > PTHREAD_STACK_MIN ? STACK_SIZE : (size_t)PTHREAD_STACK_MIN);
@@ -225,8 +225,8 @@ int pump_start(struct stream *s, struct recording *r, struct error *err)
 	return 0;
 }
 
-/* Where the pump holds something in its hands, or takes it meanwhile, the goal lies too far. Then the pump's rest decides;
- * the goal is for descendants that never let it rest. */
+/* Where the pump holds something in its hands, or takes it meanwhile, the goal lies too far. Then the pump's rest
+ * decides; the goal is for descendants that never let it rest. */
 void pump_mark_goal(struct stream *s)
 {
 	struct pollfd look = {.fd = s->in, .events = POLLIN};

@@ -20,8 +20,9 @@ void recording_open(struct recording *r, const char *path, int wake)
 		failed = segment_create(&r->segment, path, SEGMENT_KIND_OUTPUT, CAPACITY);
 	r->lost = !path || failed;
 	if (failed)
-		recording_trouble(r, "%s: the times of the command's output and the ends of its processes are not kept: %s.",
-				  path, strerror(-failed));
+		recording_trouble(
+			r, "%s: the times of the command's output and the ends of its processes are not kept: %s.",
+			basename(path), strerror(-failed));
 }
 
 void recording_wake(struct recording *r)

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
-#define REJUDGE_EVERY_NS (2 * NS_PER_S)
 #define COMMAND_MAX 512
 #define STAT_TEXT 512
 
@@ -219,14 +216,12 @@ static void decide(struct scan *s)
 	s->undecided_count = 0;
 }
 
-void scan_run(struct scan *s, int64_t now)
+void scan_run(struct scan *s, int64_t now, bool rejudge)
 {
 	size_t known = s->table->count;
 
 	s->now = now;
-	s->rejudge = now - s->rejudged_at >= REJUDGE_EVERY_NS;
-	if (s->rejudge)
-		s->rejudged_at = now;
+	s->rejudge = rejudge;
 	pidset_clear(&s->present);
 	/* A listing that broke off says nothing about who has ended. */
 	if (procfs_each_pid(s->proc_fd, visit, s) < 0) {

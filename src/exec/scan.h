@@ -26,8 +26,8 @@ struct scan {
 	struct pidset ended;   /* of the tree, counted, and zombies */
 	struct undecided *undecided; /* their parent was not known when they were seen */
 	size_t undecided_count, undecided_room;
-	int64_t now, rejudged_at;
-	bool rejudge; /* all are asked for their parents anew, since pids are used again */
+	int64_t now;
+	bool rejudge; /* all are asked for their parents anew */
 	bool failed;  /* out of memory: some may have been missed */
 	/* Called for each process that is new in the table. */
 	void (*added)(void *context, struct process *p);
@@ -37,8 +37,9 @@ struct scan {
 int scan_init(struct scan *s, int helper, struct process_table *table, struct error *err);
 void scan_release(struct scan *s);
 
-/* One pass over /proc: adds new descendants to the table and marks those dead that are no longer there. */
-void scan_run(struct scan *s, int64_t now);
+/* One pass over /proc: adds new descendants to the table and marks those dead that are no longer there. With `rejudge`,
+ * those that were judged before are judged again: their pids may have been used again since. */
+void scan_run(struct scan *s, int64_t now, bool rejudge);
 
 /* Reads the stat of a process; returns its open descriptor (the file then belongs to this process for good), or -1. The
  * text must hold 512 bytes and outlive *ret. */

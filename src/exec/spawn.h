@@ -14,8 +14,8 @@ struct spawn {
 	int report; /* what came of exec: see spawn_report */
 };
 
-/* Forks it. `out` and `err` become its descriptors 1 and 2; -1 leaves those as they are. Nothing else of its descriptors
- * is touched. Call while this process has one thread. */
+/* Forks it. `out` and `err` become its descriptors 1 and 2; -1 leaves those as they are. Nothing else of its
+ * descriptors is touched. Call while this process has one thread. */
 int spawn_held(char *const *argv, char *const *environment, const struct caller *caller, int out, int err_fd,
 	       struct spawn *ret, struct error *err);
 
@@ -29,8 +29,8 @@ int spawn_report(struct spawn *s, int64_t *ret_t);
 /* The value of PATH that exec will use; borrowed. */
 const char *spawn_path(char *const *environment);
 
-/* Why exec failed with `code`, as a sentence that names the command. Returns the exit status that shells give: 127 where
- * there is no such command along the path, 126 where there is one that cannot be run. */
+/* Why exec failed with `code`, as a sentence that names the command. Returns the exit status that shells give: 127
+ * where there is no such command along the path, 126 where there is one that cannot be run. */
 int spawn_explain(const char *name, const char *path, int code, struct error *err);
 
 #endif

@@ -13,7 +13,8 @@
 
 #include "exec/caller.h"
 
-#define PIPE_ROOM (1 << 20) /* fewer wake-ups of the pump; refused to users who hold many pipes, which does not matter */
+#define PIPE_ROOM                                                                                                      \
+	(1 << 20) /* fewer wake-ups of the pump; refused to users who hold many pipes, which does not matter */
 #define PIPEFS_MAGIC 0x50495045
 
 /* Whether the target gets a way of ours at this descriptor. */
@@ -70,9 +71,12 @@ static int open_pty(struct stream *s, int terminal)
 		return -1;
 	if (grantpt(master) < 0 || unlockpt(master) < 0)
 		goto fail;
-	/* Only for writing: nobody types there, so a program that reads its answers from descriptor 1 or 2 fails at once
-	 * instead of waiting for ever. By ioctl, since /dev/pts may be another one here. */
-	slave = ioctl(master, TIOCGPTPEER, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	/* Only for writing: nobody types there, so a program that reads its answers from descriptor 1 or 2 fails at
+	 * once instead of waiting for ever. By ioctl, since /dev/pts may be another one here; it would leave O_CLOEXEC
+	 * among the flags that the target can see. */
+	slave = ioctl(master, TIOCGPTPEER, O_WRONLY | O_NOCTTY);
+	if (slave >= 0)
+		fcntl(slave, F_SETFD, FD_CLOEXEC);
 	if (slave < 0 && ptsname_r(master, path, sizeof path) == 0)
 		slave = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
@@ -112,7 +116,13 @@ static int add_stream(struct streams *set, enum wire_stream id, int fd, bool pas
 {
 	struct stream *s = &set->list[set->count];
 
-	*s = (struct stream){.id = id, .log_path = log_path, .name = name_of(id), .in = -1, .target_end = -1, .out = -1,
+	*s = (struct stream){.id = id,
+			     .log_path = log_path,
+			     .log_name = log_path ? basename(log_path) : NULL,
+			     .name = name_of(id),
+			     .in = -1,
+			     .target_end = -1,
+			     .out = -1,
 			     .log = -1};
 	atomic_store(&s->line_start, true);
 	if (pass_on) {

@@ -1,5 +1,5 @@
-/* The ways of the target's output: for its descriptors 1 and 2 a pipe or a pseudo-terminal each, or one that both share,
- * as fits what the caller has there. Made in the helper before the target is forked; the pumps empty them. */
+/* The ways of the target's output: for its descriptors 1 and 2 a pipe or a pseudo-terminal each, or one that both
+ * share, as fits what the caller has there. Made in the helper before the target is forked; the pumps empty them. */
 #ifndef ASSAY_EXEC_STREAM_H
 #define ASSAY_EXEC_STREAM_H
 
@@ -18,6 +18,7 @@ struct recording;
 struct stream {
 	enum wire_stream id;
 	const char *log_path; /* NULL: nothing is kept */
+	const char *log_name; /* its last part; a whole path might leave no room for the rest of a sentence */
 	const char *name;     /* of the stream, for sentences */
 	int in;               /* our end: the pump's alone once it runs */
 	int target_end;       /* becomes a descriptor of the target; closed here after the fork */
@@ -25,7 +26,7 @@ struct stream {
 	int log;              /* -1: none, or given up */
 	bool pty;             /* in is the master of a pseudo-terminal */
 	bool out_is_tty;
-	bool watches_reader;  /* out tells by POLLERR or POLLHUP that its reader is gone for good */
+	bool watches_reader; /* out tells by POLLERR or POLLHUP that its reader is gone for good */
 
 	/* The pump's own. */
 	pthread_t thread;
@@ -34,7 +35,7 @@ struct stream {
 	int64_t recorded_at, window_at; /* last chunk record; last look at the window's size */
 	struct wire_chunk chunk;        /* arrived since then and not recorded yet; length 0: none */
 	uint64_t logged, chunks;
-	uint64_t lost, undelivered;     /* bytes that the log or the caller's file did not take */
+	uint64_t lost, undelivered; /* bytes that the log or the caller's file did not take */
 
 	/* Shared with the helper's main thread. */
 	atomic_bool busy;       /* between a read and the end of what has to be done about it */
@@ -59,8 +60,8 @@ int streams_open(struct streams *s, const struct launch_options *options, struct
 /* After the fork of the target. */
 void streams_close_target_ends(struct streams *s);
 
-/* Gives the target's terminal the size of the caller's, where that has changed, and then tells the foreground processes:
- * they have had the terminal's own SIGWINCH, but may have asked for the size too early. */
+/* Gives the target's terminal the size of the caller's, where that has changed, and then tells the foreground
+ * processes: they have had the terminal's own SIGWINCH, but may have asked for the size too early. */
 void stream_follow_window(struct stream *s);
 
 #endif

@@ -13,9 +13,10 @@
 #include "exec/scan.h"
 
 /* With fork events, /proc is still scanned so often: a set-user-ID program, say, ends the events below it. */
-#define CHECK_EVERY_NS (2 * NS_PER_S)
+#define CHECK_EVERY_NS (5 * NS_PER_S)
 /* A scan takes at most a hundredth of a core: its last cost in CPU time, times this, must have passed. */
 #define SCAN_FACTOR 100
+#define REJUDGE_EVERY_NS (2 * NS_PER_S)
 /* How long a process that a scan has found may wait for its fork event before it counts as one without. */
 #define EVENT_LATE_NS (20 * NS_PER_MS)
 #define UNEXPLAINED_MAX 256
@@ -32,7 +33,7 @@ struct tree {
 	uint64_t added;                 /* to the table */
 	uint64_t forked, ended, unseen; /* by events; unseen: nothing could be read any more */
 	uint64_t unannounced;           /* found by a scan, without a fork event */
-	int64_t scanned_at, scan_next;  /* 0: never */
+	int64_t scanned_at, rejudged_at, scan_next; /* 0: never */
 	struct unexplained {
 		int pid;
 		int64_t t;
@@ -171,18 +172,22 @@ void tree_poll(struct tree *t, int64_t now)
 	}
 }
 
-static void scan_now(struct tree *t, int64_t now)
-{
-	int64_t began = clock_process_ns();
-
-	scan_run(&t->scan, now);
-	t->scanned_at = now;
-	t->scan_next = now + SCAN_FACTOR * (clock_process_ns() - began);
-}
-
 static bool events_are_whole(const struct tree *t)
 {
 	return t->forks && !forks_lost(t->forks) && t->unannounced == 0;
+}
+
+static void scan_now(struct tree *t, int64_t now)
+{
+	int64_t began = clock_process_ns();
+	/* A pid that events did not announce is none of the tree's. */
+	bool rejudge = !events_are_whole(t) && now - t->rejudged_at >= REJUDGE_EVERY_NS;
+
+	scan_run(&t->scan, now, rejudge);
+	if (rejudge)
+		t->rejudged_at = now;
+	t->scanned_at = now;
+	t->scan_next = now + SCAN_FACTOR * (clock_process_ns() - began);
 }
 
 /* Those that have become another program since their command line was read. */

@@ -53,8 +53,8 @@ static size_t compose(char line[TIME_MAX_BYTES + NAME_MAX_BYTES + 1], int64_t ns
 	return used;
 }
 
-/* Whether a write of `length` bytes at the end of the file is sure to bring no signal: a pipe could answer with SIGPIPE,
- * a file above the limit on sizes with SIGXFSZ. Says why not. */
+/* Whether a write of `length` bytes at the end of the file is sure to bring no signal: a pipe could answer with
+ * SIGPIPE, a file above the limit on sizes with SIGXFSZ. Says why not. */
 static bool is_harmless(int fd, const char *path, size_t length)
 {
 	struct rlimit limit;

@@ -37,6 +37,7 @@ void run_init(struct run *r)
 		.cost_cpu_s = NAN,
 		.cost_helper_cpu_s = NAN,
 		.cost_share = NAN,
+		.cost_finish_cpu_s = NAN,
 		.cost_max_rss = NAN,
 		.interval_requested_ms = NAN,
 		.interval_effective_ms = NAN,

@@ -74,8 +74,9 @@ struct run {
 	double voluntary_switches, involuntary_switches;
 
 	/* What watching cost. */
-	double cost_cpu_s, cost_helper_cpu_s, cost_share; /* share: of one core, over the run */
-	double cost_max_rss;
+	double cost_cpu_s, cost_helper_cpu_s, cost_share; /* while the command ran; share: of one core */
+	double cost_finish_cpu_s;                         /* for making the results, after it had ended */
+	double cost_max_rss;                              /* bytes, of assay itself over all of that */
 	double interval_requested_ms, interval_effective_ms;
 	int64_t ticks;
 

@@ -351,27 +351,29 @@ static double own_peak_rss(void)
 	return at ? strtod(at + 6, NULL) * 1024 : NAN;
 }
 
-static void note_cost(struct recording *r, int64_t cpu_before, int64_t helper_cpu)
+/* What watching cost; making the results after the command's end stands apart. */
+static void note_watching(struct recording *r, int64_t cpu_ns, int64_t helper_ns)
 {
 	struct run *run = r->run;
 
-	run->cost_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
-	run->cost_helper_cpu_s = helper_cpu < 0 ? NAN : (double)helper_cpu / 1e9;
-	run->cost_max_rss = own_peak_rss();
+	run->wall_s = (double)(run->end - run->start) / 1e9;
+	run->cost_cpu_s = (double)cpu_ns / 1e9;
+	run->cost_helper_cpu_s = helper_ns < 0 ? NAN : (double)helper_ns / 1e9;
 	if (run->wall_s > 0)
-		run->cost_share = (run->cost_cpu_s + (helper_cpu < 0 ? 0 : run->cost_helper_cpu_s)) / run->wall_s;
+		run->cost_share = (run->cost_cpu_s + (helper_ns < 0 ? 0 : run->cost_helper_cpu_s)) / run->wall_s;
 }
 
 /* The results, and run.json last. */
-static void finish(struct recording *r, json_t *begin, int64_t cpu_before, int64_t helper_cpu)
+static void finish(struct recording *r, json_t *begin)
 {
+	int64_t cpu_before = clock_process_ns();
 	struct run *run = r->run;
 	struct error err;
 
-	run->wall_s = (double)(run->end - run->start) / 1e9;
-	note_cost(r, cpu_before, helper_cpu);
 	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &r->hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
+	run->cost_finish_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
+	run->cost_max_rss = own_peak_rss();
 	r->result->json = runjson_build(run, begin);
 	if (r->has_dir && (!r->result->json || json_write_file(r->result->dir.run_json, r->result->json, &err) < 0))
 		warnings_add(&run->warnings, "run.json was not written: %s.", r->result->json ? err.text : "out of memory");
@@ -379,7 +381,7 @@ static void finish(struct recording *r, json_t *begin, int64_t cpu_before, int64
 
 static int record(struct recording *r, json_t *begin, struct error *err)
 {
-	int64_t cpu_before = clock_process_ns(), helper_cpu;
+	int64_t cpu_before = clock_process_ns();
 	int problem;
 
 	if (prepare(r, err) < 0 || start_watching(r, err) < 0)
@@ -405,10 +407,10 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	decide_status(r);
 	note_survivors(r);
 	monitor_report(r->monitor, r->run);
-	helper_cpu = launch_helper_cpu_ns(r->launch);
 	monitor_free(r->monitor);
 	r->monitor = NULL;
-	finish(r, begin, cpu_before, helper_cpu);
+	note_watching(r, clock_process_ns() - cpu_before, launch_helper_cpu_ns(r->launch));
+	finish(r, begin);
 	return RECORD_OK;
 }
 

@@ -116,7 +116,7 @@ static void print_engine(const struct run *run, struct buf *out)
 	}
 	if (e->test_count > TESTS_SHOWN)
 		buf_printf(out, "    ... and %zu more tests in run.json\n", e->test_count - TESTS_SHOWN);
-	if (e->request_count)
+	if (e->request_count > 1)
 		buf_printf(out, "    %s requests\n", units_count((double)(e->request_count + e->requests_dropped)).text);
 }
 

@@ -18,14 +18,14 @@
 #include "source/psi.h"
 #include "source/reading.h"
 
-#define FACTOR 400 /* at most 0.25% of a core; memory.stat may be dear in a large hierarchy */
-#define LIMITS_EVERY_NS NS_PER_S
+#define SELDOM_NS NS_PER_S
 #define NO_LIMIT ((uint64_t)1 << 60) /* version 1 writes a number past all memory */
 #define KEYS_MAX 4
 
 /* A file that is kept open, and what is read from it. Without keys it holds one number. */
 struct part {
 	const char *file;
+	bool seldom; /* read once a second only */
 	struct part_figure {
 		const char *key, *series, *unit;
 		double factor; /* to the series' unit */
@@ -34,33 +34,33 @@ struct part {
 };
 
 static const struct part memory_v1[] = {
-	{"memory.usage_in_bytes", {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.max_usage_in_bytes", {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat", {{"total_rss", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
+	{"memory.usage_in_bytes", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.max_usage_in_bytes", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.stat", false, {{"total_rss", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
 			 {"total_cache", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.oom_control", {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
+	{"memory.oom_control", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part memory_v2[] = {
-	{"memory.current", {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.peak", {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat", {{"anon", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
+	{"memory.current", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.peak", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.stat", false, {{"anon", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
 			 {"file", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.events", {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
+	{"memory.events", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part cpuacct_v1[] = {
-	{"cpuacct.usage", {{NULL, "cgroup.cpu.usage", "s", 1e-9, SERIES_COUNTER}}},
+	{"cpuacct.usage", false, {{NULL, "cgroup.cpu.usage", "s", 1e-9, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part cpu_v1[] = {
-	{"cpu.stat", {{"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
+	{"cpu.stat", false, {{"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
 		      {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
 		      {"throttled_time", "cgroup.cpu.throttled", "s", 1e-9, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part cpu_v2[] = {
-	{"cpu.stat", {{"usage_usec", "cgroup.cpu.usage", "s", 1e-6, SERIES_COUNTER},
+	{"cpu.stat", false, {{"usage_usec", "cgroup.cpu.usage", "s", 1e-6, SERIES_COUNTER},
 		      {"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
 		      {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
 		      {"throttled_usec", "cgroup.cpu.throttled", "s", 1e-6, SERIES_COUNTER}}},
@@ -92,7 +92,7 @@ struct cgroup_state {
 	struct cgroup_folder memory, cpu;
 	bool memory_is_v1, cpu_is_v1;
 	int limit, quota; /* series */
-	int64_t limits_next;
+	int64_t seldom_next; /* when limits and the like are read again */
 	struct pace pace;
 };
 
@@ -205,9 +205,9 @@ static int find(pid_t pid, struct found *f, struct error *err)
 
 static void open_found(struct cgroup_state *s, struct source_context *c, const struct found *f)
 {
-	/* A controller belongs to one version at a time. */
-	s->memory_is_v1 = f->memory.path[0];
-	s->cpu_is_v1 = f->cpu.path[0] || f->cpuacct.path[0];
+	/* A controller belongs to one version at a time, but version 2 counts CPU time without one. */
+	s->memory_is_v1 = usable(&f->memory);
+	s->cpu_is_v1 = usable(&f->cpu) || usable(&f->cpuacct);
 	s->memory = s->memory_is_v1 ? f->memory : f->unified;
 	s->cpu = s->cpu_is_v1 ? f->cpu : f->unified;
 	if (usable(&s->memory))
@@ -341,7 +341,6 @@ static double quota_v2(const struct cgroup_folder *folder)
 /* They seldom change, but may: a container can be given more while it runs. */
 static void read_limits(struct cgroup_state *s, struct source_context *c, int64_t now)
 {
-	s->limits_next = now + LIMITS_EVERY_NS;
 	if (usable(&s->memory))
 		timeline_put(c->timeline, s->limit, now, smallest_upwards(&s->memory, s->memory_is_v1 ? limit_v1 : limit_v2));
 	if (usable(&s->cpu))
@@ -361,11 +360,13 @@ static void put_part(struct source_context *c, const struct open_part *open, int
 static void cgroup_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct cgroup_state *s = state;
+	bool seldom = now >= s->seldom_next || c->exact;
 
-	if (!pace_due(&s->pace, now))
+	if (!pace_due(&s->pace, c, now))
 		return;
 	for (size_t i = 0; i < s->part_count; i++)
-		put_part(c, &s->parts[i], now);
+		if (seldom || !s->parts[i].part->seldom)
+			put_part(c, &s->parts[i], now);
 	for (size_t i = 0; i < s->pressure_count; i++) {
 		struct psi psi;
 
@@ -374,9 +375,11 @@ static void cgroup_slow(void *state, struct source_context *c, int64_t now)
 		timeline_put(c->timeline, s->pressures[i].some, now, psi.some_s);
 		timeline_put(c->timeline, s->pressures[i].full, now, psi.full_s);
 	}
-	if (now >= s->limits_next)
+	if (seldom) {
 		read_limits(s, c, now);
-	pace_done(&s->pace, now, FACTOR);
+		s->seldom_next = now + SELDOM_NS;
+	}
+	pace_done(&s->pace, now, PACE_FACTOR);
 }
 
 const struct source source_cgroup = {

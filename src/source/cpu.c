@@ -15,10 +15,9 @@
 #include "source/reading.h"
 #include "source/threads.h"
 
-/* A process's stat is read again when it has used half of the unit that its times are counted in, and at the latest
- * after this time, since faults and threads may change without. */
-#define STAT_AT_LEAST_EVERY_NS (100 * NS_PER_MS)
-#define WAITS_FACTOR 400 /* at most 0.25% of a core for schedstat */
+/* How often the stat of a process that runs is read, whose times are in units of 10 ms anyway. */
+#define STAT_EVERY_NS (50 * NS_PER_MS)
+#define WAITS_FACTOR 1000 /* at most 0.1% of a core for schedstat */
 
 struct cpu_state {
 	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches; /* series */
@@ -92,8 +91,8 @@ static bool stat_is_due(const struct cpu_state *s, struct source_context *c, str
 	}
 	p->ran = clock_ns != p->clock_ns;
 	usage_read(c->processes, p, USAGE_CPU, clock_ns);
-	return p->clock_at_stat < 0 || clock_ns - p->clock_at_stat >= s->ns_per_tick / 2 ||
-	       now - p->stat_read_at >= STAT_AT_LEAST_EVERY_NS;
+	p->ran_since_stat = p->ran_since_stat || p->ran;
+	return c->exact || reading_is_due(p, p->stat_read_at, p->ran_since_stat ? STAT_EVERY_NS : READ_ASLEEP_EVERY_NS, now);
 }
 
 static void take_name(struct process *p, const struct proc_stat *stat)
@@ -140,8 +139,8 @@ static void take_stat(const struct cpu_state *s, struct source_context *c, struc
 	p->threads = bounded(stat->threads);
 	if (p->threads > p->threads_peak)
 		p->threads_peak = p->threads;
-	p->clock_at_stat = p->clock_ns;
 	p->stat_read_at = now;
+	p->ran_since_stat = false;
 	p->last_seen = now;
 	take_name(p, stat);
 }
@@ -205,7 +204,7 @@ static void cpu_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct cpu_state *s = state;
 
-	if (s->waited < 0 || !pace_due(&s->waits_pace, now))
+	if (s->waited < 0 || !pace_due(&s->waits_pace, c, now))
 		return;
 	thread_waits_read(&s->waits, c->processes);
 	pace_done(&s->waits_pace, now, WAITS_FACTOR);

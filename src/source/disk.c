@@ -17,7 +17,6 @@
 #define DISKS_MAX 64    /* with series */
 #define LINES_MAX 512   /* of /proc/diskstats that are looked at */
 #define NAME_MAX_DISK 32
-#define FACTOR 400      /* at most 0.25% of a core */
 #define BUFFER 65536
 #define SECTOR 512.0    /* what the file counts in, whatever the disk's own sector */
 
@@ -175,7 +174,7 @@ static void disk_slow(void *state, struct source_context *c, int64_t now)
 	size_t number = 0;
 	ssize_t length;
 
-	if (!pace_due(&s->pace, now))
+	if (!pace_due(&s->pace, c, now))
 		return;
 	length = procfs_read_all(s->fd, s->text, sizeof s->text);
 	for (const char *line = s->text; length > 0 && line < s->text + length; line = line_end + 1) {
@@ -184,7 +183,7 @@ static void disk_slow(void *state, struct source_context *c, int64_t now)
 			break;
 		read_line(s, c, number++, line, line_end, now);
 	}
-	pace_done(&s->pace, now, FACTOR);
+	pace_done(&s->pace, now, PACE_FACTOR);
 }
 
 static void disk_close(void *state)

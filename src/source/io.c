@@ -11,7 +11,7 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-#define FACTOR 200           /* at most 0.5% of a core */
+#define FACTOR 1000          /* at most 0.1% of a core */
 #define PROCESSES_PER_CALL 256
 
 static const struct figure {
@@ -87,7 +87,7 @@ static void io_slow(void *state, struct source_context *c, int64_t now)
 	struct io_state *s = state;
 	size_t visited = 0;
 
-	if (!pace_due(&s->pace, now))
+	if (!pace_due(&s->pace, c, now))
 		return;
 	for (size_t turns = 0; turns < c->processes->count && visited < PROCESSES_PER_CALL; turns++, s->at++) {
 		struct process *p;

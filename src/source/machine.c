@@ -11,8 +11,9 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-/* Each file at its own pace: with many CPUs, /proc/stat takes a millisecond. */
-#define FACTOR 400
+/* Each file has its own pace, since with many CPUs /proc/stat takes a millisecond. The kernel computes the load anew every
+ * five seconds. */
+#define LOAD_EVERY_NS (NS_PER_S)
 
 enum machine_file { LOADAVG, MEMINFO, VMSTAT, STAT, FREQUENCY, FILES };
 
@@ -41,14 +42,14 @@ static int define(struct source_context *c, const char *name, const char *unit, 
 }
 
 /* Reads the file if its time has come; the length, or 0. */
-static size_t read_file(struct machine_state *s, enum machine_file file, int64_t now)
+static size_t read_file(struct machine_state *s, const struct source_context *c, enum machine_file file, int64_t now)
 {
 	ssize_t length;
 
-	if (s->fds[file] < 0 || !pace_due(&s->paces[file], now))
+	if (s->fds[file] < 0 || !pace_due(&s->paces[file], c, now))
 		return 0;
 	length = procfs_read_all(s->fds[file], s->text, sizeof s->text);
-	pace_done(&s->paces[file], now, FACTOR);
+	pace_done(&s->paces[file], now, PACE_FACTOR);
 	return length > 0 ? (size_t)length : 0;
 }
 
@@ -107,7 +108,7 @@ static double scan_load(const char *text, size_t length)
 static void read_meminfo(struct machine_state *s, struct source_context *c, int64_t now)
 {
 	struct scan_key keys[] = {{.name = "MemAvailable:"}, {.name = "SwapTotal:"}, {.name = "SwapFree:"}};
-	size_t length = read_file(s, MEMINFO, now);
+	size_t length = read_file(s, c, MEMINFO, now);
 
 	scan_keys(s->text, length, keys, 3);
 	timeline_put(c->timeline, s->available, now, times(&keys[0], 1024));
@@ -122,7 +123,7 @@ static void read_vmstat(struct machine_state *s, struct source_context *c, int64
 				  {.name = "pgmajfault"},              {.name = "workingset_refault"}};
 	double page = (double)s->page;
 
-	scan_keys(s->text, read_file(s, VMSTAT, now), keys, sizeof keys / sizeof *keys);
+	scan_keys(s->text, read_file(s, c, VMSTAT, now), keys, sizeof keys / sizeof *keys);
 	timeline_put(c->timeline, s->refaults_anon, now, times(&keys[0], page));
 	timeline_put(c->timeline, s->refaults_file, now, times(keys[1].found ? &keys[1] : &keys[5], page));
 	timeline_put(c->timeline, s->swap_in, now, times(&keys[2], page));
@@ -133,7 +134,7 @@ static void read_vmstat(struct machine_state *s, struct source_context *c, int64
 /* "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...": guests are in USER already. */
 static void read_stat(struct machine_state *s, struct source_context *c, int64_t now)
 {
-	size_t length = read_file(s, STAT, now);
+	size_t length = read_file(s, c, STAT, now);
 	const char *at = s->text + 4, *end = s->text + length;
 	uint64_t fields[8];
 
@@ -152,13 +153,15 @@ static void machine_slow(void *state, struct source_context *c, int64_t now)
 	struct machine_state *s = state;
 	const char *at = s->text;
 	uint64_t khz;
-	size_t length = read_file(s, LOADAVG, now);
+	size_t length = read_file(s, c, LOADAVG, now);
 
 	timeline_put(c->timeline, s->load1, now, scan_load(s->text, length));
+	if (length > 0)
+		s->paces[LOADAVG].next = now + LOAD_EVERY_NS;
 	read_meminfo(s, c, now);
 	read_vmstat(s, c, now);
 	read_stat(s, c, now);
-	length = read_file(s, FREQUENCY, now);
+	length = read_file(s, c, FREQUENCY, now);
 	if (scan_u64(&at, s->text + length, &khz))
 		timeline_put(c->timeline, s->frequency, now, 1000.0 * (double)khz);
 }

@@ -14,8 +14,6 @@
 #include "source/pss.h"
 #include "source/reading.h"
 
-/* A process that sleeps keeps its memory, unless the kernel takes it away. */
-#define STATM_AT_LEAST_EVERY_NS (100 * NS_PER_MS)
 #define SWAP_FACTOR 400 /* at most 0.25% of a core for /proc/PID/status */
 
 struct memory_state {
@@ -127,9 +125,15 @@ static bool read_statm(struct memory_state *s, struct source_context *c, struct 
 
 	if (length < 0 || (length > 0 && !scan_statm(text, (size_t)length, &resident, &shared)))
 		return p->rss >= 0;
-	if (length == 0 || resident == 0) {
-		/* Ending may take long where there is much to free; only a zombie has told its last CPU time. */
-		if (!living_ended(c, p, now) && p->threads > 1)
+	if (length == 0) {
+		living_gone(c, p, now);
+		return false;
+	}
+	if (resident == 0) {
+		/* A zombie, or about to end, which may take long where there is much to free. Its stat knows, and is to tell
+		 * the last CPU time before it is given up. */
+		p->stat_read_at = 0;
+		if (p->threads > 1)
 			look_through_a_thread(c, p);
 		return false;
 	}
@@ -157,7 +161,8 @@ static void memory_tick(void *state, struct source_context *c, int64_t now)
 
 		if (!p->alive)
 			continue;
-		if ((p->ran || now - p->statm_read_at >= STATM_AT_LEAST_EVERY_NS) && !read_statm(s, c, p, now))
+		if ((c->exact || p->ran || reading_is_due(p, p->statm_read_at, READ_ASLEEP_EVERY_NS, now)) &&
+		    !read_statm(s, c, p, now))
 			continue;
 		any = true;
 		rss += (double)p->rss;
@@ -199,7 +204,7 @@ static void memory_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct memory_state *s = state;
 
-	if (s->swap >= 0 && pace_due(&s->swap_pace, now)) {
+	if (s->swap >= 0 && pace_due(&s->swap_pace, c, now)) {
 		timeline_put(c->timeline, s->swap, now, read_swap(c));
 		pace_done(&s->swap_pace, now, SWAP_FACTOR);
 	}

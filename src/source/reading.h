@@ -6,18 +6,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "source/source.h"
 
 /* The id of a new series, or -1: out of memory, or no timeline in *c (`doctor` only asks whether a source opens). */
 int series_define(struct source_context *c, const struct series_desc *desc);
 
-/* How seldom a dear file is read: never before `factor` times the last cost in CPU time has passed, so that its reading
- * takes no more than 1/factor of a core. */
+/* How seldom a dear file is read: never before `factor` times its usual cost has passed, so that reading it takes no more
+ * than 1/factor of a core; except when a tick must be exact. */
 struct pace {
-	int64_t next, began;
+	int64_t next, began, cost; /* cost: ns, near the lowest of late, since others' use of the CPU can only add to it */
 };
 
-bool pace_due(struct pace *pace, int64_t now); /* true starts the clock: call pace_done after the reads */
+/* What a file of the whole machine or of a cgroup may take: 0.025% of a core. */
+#define PACE_FACTOR 4000
+
+bool pace_due(struct pace *pace, const struct source_context *c, int64_t now); /* if true, call pace_done after the reads */
 void pace_done(struct pace *pace, int64_t now, int64_t factor);
 
 /* Reads /proc/PID/NAME by the descriptor kept in *place (p->stat_fd or p->statm_fd), opening it where it is not kept.
@@ -30,8 +34,13 @@ ssize_t living_read_once(const struct process *p, const char *name, char *text, 
 /* It has ended: marks it dead, through the recorder where there is one. */
 void living_gone(struct source_context *c, struct process *p, int64_t now);
 
-/* Asks its stat whether it has ended, and if so marks it dead. */
-bool living_ended(struct source_context *c, struct process *p, int64_t now);
+/* How often the files of a process that sleeps are read: its counters cannot change, and its memory only where the kernel
+ * takes it away. */
+#define READ_ASLEEP_EVERY_NS (500 * NS_PER_MS)
+
+/* Whether a file last read at `read_at` (0: never) is due after `every`. Processes that began together are spread over
+ * time, so that a thousand of them do not fall due at one tick. */
+bool reading_is_due(const struct process *p, int64_t read_at, int64_t every, int64_t now);
 
 /* Series of single processes: only of those that have lived for a second, the first OWN_SERIES_MAX of them. A pid that is
  * used again gets no series of its own, since the name is taken. */

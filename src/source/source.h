@@ -5,6 +5,7 @@
 #ifndef ASSAY_SOURCE_SOURCE_H
 #define ASSAY_SOURCE_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,8 @@ struct source_context {
 	struct warnings *warnings;
 	pid_t command;                   /* the target's pid, 0 in `doctor` */
 	int64_t interval_ns;             /* the effective tick now */
+	/* Everything is to be read at this tick, however lately it was: at the ends of a run and of a phase. */
+	bool exact;
 	/* A source found that a process is gone or a zombie. May be NULL. */
 	void (*process_gone)(void *gone_context, struct process *p, int64_t now);
 	void *gone_context;

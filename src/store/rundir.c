@@ -89,7 +89,7 @@ char *rundir_tag(const char *label)
 	return tag;
 }
 
-/* "assay-runs/2026-11-29T17-15-41-LABEL": local time, without the colons that other systems' file names may not have. */
+/* "assay-runs/2026-11-29T17-15-41-LABEL": local time, without the colons that other systems' file names cannot have. */
 static char *default_name(const char *label, int64_t wall_ns)
 {
 	CLEANUP(free_cleanup) char *tag = rundir_tag(label ? label : "");
@@ -101,8 +101,8 @@ static char *default_name(const char *label, int64_t wall_ns)
 	if (!tag)
 		return NULL;
 	if (localtime_r(&seconds, &tm))
-		snprintf(date, sizeof date, "%04d-%02d-%02dT%02d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-			 tm.tm_hour, tm.tm_min, tm.tm_sec);
+		snprintf(date, sizeof date, "%04d-%02d-%02dT%02d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+			 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 	return asprintf(&name, PARENT "/%s%s%s", date, *tag ? "-" : "", tag) < 0 ? NULL : name;
 }
 

@@ -36,7 +36,8 @@ int rundir_open(struct rundir *d, const char *path, struct error *err);
 /* Removes what assay made in a folder whose command never started, and the folder where it is then empty. */
 void rundir_discard(const struct rundir *d);
 
-/* A label as part of a file name: anything but letters, digits, '.', '_', '-' becomes one '_'; at most 60 bytes; owned. */
+/* A label as part of a file name: anything but letters, digits, '.', '_', '-' becomes one '_'; at most 60 bytes; owned,
+ * NULL when out of memory. */
 char *rundir_tag(const char *label);
 
 #endif

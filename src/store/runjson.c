@@ -227,6 +227,7 @@ static json_t *cost_json(const struct run *run)
 	json_put_number(o, "cpu_s", run->cost_cpu_s);
 	json_put_number(o, "helper_cpu_s", run->cost_helper_cpu_s);
 	json_put_number(o, "cpu_share_of_one_core", run->cost_share);
+	json_put_number(o, "finish_cpu_s", run->cost_finish_cpu_s);
 	json_put_number(o, "max_rss_mib", run->cost_max_rss / MIB);
 	json_put_number(o, "interval_ms", run->interval_effective_ms);
 	json_put_number(o, "interval_requested_ms", run->interval_requested_ms);

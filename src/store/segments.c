@@ -62,8 +62,8 @@ static ssize_t read_at(int fd, void *to, size_t length, uint64_t offset)
 	return (ssize_t)done;
 }
 
-/* The marks of a segment that may still be written: loaded from a mapping, because pread promises no whole words. A file
- * system that cannot map gets by with what pread gave. */
+/* The marks of a segment that may still be written: loaded from a mapping, because pread promises no whole words. A
+ * file system that cannot map gets by with what pread gave. */
 static void load_marks(struct segment_reader *r, const struct segment_header *copy)
 {
 	struct segment_header *h = mmap(NULL, sizeof *h, PROT_READ, MAP_SHARED, r->fd, 0);
@@ -102,7 +102,8 @@ static int read_header(struct segment_reader *r, uint32_t kind, struct error *er
 		return error_set(err, "%s: a segment of kind %u where kind %u is expected", r->path, (unsigned)h.kind,
 				 (unsigned)kind);
 	if (h.data_offset < sizeof h || h.data_offset % 8 || h.data_offset > (1u << 20))
-		return error_set(err, "%s: damaged: its records cannot start at byte %u", r->path, (unsigned)h.data_offset);
+		return error_set(err, "%s: damaged: its records cannot start at byte %u", r->path,
+				 (unsigned)h.data_offset);
 	r->facts = (struct segment_facts){
 		.kind = h.kind, .pid = h.pid, .mono_ns = h.mono_ns, .wall_ns = h.wall_ns};
 	load_marks(r, &h);
@@ -172,7 +173,8 @@ static int fill(struct segment_reader *r, size_t length, struct error *err)
 		return error_set(err, "%s: byte %" PRIu64 ": %s", r->path, r->offset, strerror((int)-got));
 	r->held += (size_t)got;
 	if (r->held < length)
-		return error_set(err, "%s: became shorter while it was read, at byte %" PRIu64, r->path, r->at + r->held);
+		return error_set(err, "%s: became shorter while it was read, at byte %" PRIu64, r->path,
+				 r->at + r->held);
 	return 0;
 }
 
@@ -189,8 +191,8 @@ static int read_record(struct segment_reader *r, struct segment_record *ret_reco
 		return -1;
 	memcpy(&record, r->buffer + (r->offset - r->at), sizeof record);
 	if (record.size < sizeof record || record.size % 8 || record.size > SEGMENT_RECORD_MAX)
-		return error_set(err, "%s: damaged at byte %" PRIu64 ": a record of %u bytes cannot be", r->path, r->offset,
-				 (unsigned)record.size);
+		return error_set(err, "%s: damaged at byte %" PRIu64 ": a record of %u bytes cannot be", r->path,
+				 r->offset, (unsigned)record.size);
 	if (record.used > record.size - sizeof record)
 		return error_set(err, "%s: damaged at byte %" PRIu64 ": %u bytes in a record of %u bytes", r->path,
 				 r->offset, (unsigned)record.used, (unsigned)record.size);
@@ -211,7 +213,8 @@ int segment_reader_next(struct segment_reader *r, struct segment_record *ret_rec
 	int got;
 
 	if (r->damaged)
-		return error_set(err, "%s: damaged at byte %" PRIu64 ", nothing can be read behind it", r->path, r->offset);
+		return error_set(err, "%s: damaged at byte %" PRIu64 ", nothing can be read behind it", r->path,
+				 r->offset);
 	if (r->offset == r->facts.committed)
 		return 0;
 	got = read_record(r, ret_record, ret_payload, err);

@@ -34,7 +34,8 @@ void segment_reader_facts(const struct segment_reader *r, struct segment_facts *
 
 /* The next record: 1 and *ret_record, *ret_payload (valid until the next call, 8-byte aligned, `used` bytes); 0 at the
  * end; -1 with *err where the record is damaged (what came before it was good; no further record can be read). */
-int segment_reader_next(struct segment_reader *r, struct segment_record *ret_record, const void **ret_payload, struct error *err);
+int segment_reader_next(struct segment_reader *r, struct segment_record *ret_record, const void **ret_payload,
+			struct error *err);
 
 /* Back to the first record. */
 void segment_reader_rewind(struct segment_reader *r);

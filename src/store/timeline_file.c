@@ -60,7 +60,7 @@ static const struct timeline_plugin *load_plugin(char *version, size_t size, str
 	return plugin->start(version, size, err) < 0 ? NULL : plugin;
 }
 
-/* The next of a payload's zero-ended texts, made valid UTF-8; *at moves behind it. A text that is not there is empty. */
+/* The next of a payload's zero-ended texts, made valid UTF-8; *at moves behind it. One that is not there is empty. */
 static void next_text(const char **at, const char *end, struct buf *ret)
 {
 	size_t length = strnlen(*at, (size_t)(end - *at));
@@ -110,7 +110,8 @@ static enum fed feed_series(struct build *b, const char *payload, size_t length,
 		return damaged(err, "a series of %zu bytes", length);
 	memcpy(&fixed, payload, sizeof fixed);
 	if (fixed.id != b->series || fixed.id >= SERIES_MAX)
-		return damaged(err, "series %" PRIu32 " is defined where series %" PRIu32 " is next", fixed.id, b->series);
+		return damaged(err, "series %" PRIu32 " is defined where series %" PRIu32 " is next", fixed.id,
+			       b->series);
 	next_text(&at, end, &name);
 	next_text(&at, end, &unit);
 	next_text(&at, end, &source);

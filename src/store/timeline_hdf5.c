@@ -1,8 +1,8 @@
 /* The plug-in that writes timeline.h5: everything that knows HDF5, and nothing that knows segments. It is loaded with
  * RTLD_LOCAL and never unloaded; HDF5's own printing, its atexit handler and its aborting version check are turned off.
  *
- * Memory grows with the number of series, not of points: each buffers up to one chunk, all together BUFFERED_MAX bytes or
- * BUFFERED_EACH for each, and data sets are open only while they are written to. */
+ * Memory grows with the number of series, not of points: each buffers up to one chunk, all together BUFFERED_MAX bytes
+ * or BUFFERED_EACH for each, and data sets are open only while they are written to. */
 #include <hdf5.h>
 
 #include <inttypes.h>
@@ -14,18 +14,18 @@
 #include "base/cleanup.h"
 #include "store/timeline_plugin.h"
 
-/* The library calls abort() where its version is not exactly the header's; start() looks itself and returns an error. */
+/* The library calls abort() where its version is not exactly the header's; start() looks itself, and says so. */
 #undef H5CHECK
 #define H5CHECK
 
 #define CHUNK 1024u /* points */
 #define ROOM_MIN 32u
 #define POINT_BYTES (sizeof(int64_t) + sizeof(double))
-#define BUFFERED_MAX ((size_t)6 << 20) /* bytes in all series' buffers, or else ... */
-#define BUFFERED_EACH ((size_t)1 << 10) /* ... this for each: with less, thousands of series are written point by point */
+#define BUFFERED_MAX ((size_t)6 << 20)  /* bytes in all series' buffers, or else ... */
+#define BUFFERED_EACH ((size_t)1 << 10) /* ... this for each: thousands would else be written point by point */
 #define DEFLATE_LEVEL 1
 #define METADATA_CACHE_MAX ((size_t)2 << 20)
-#define FREE_LIST_MAX 65536 /* bytes of each kind that HDF5 keeps for later instead of freeing them */
+#define FREE_MAX 65536 /* bytes of each kind that HDF5 keeps for later instead of freeing them */
 
 struct series {
 	char *name;
@@ -102,15 +102,16 @@ static int start(char *text, size_t size, struct error *err)
 	unsigned major = 0, minor = 0, release = 0;
 
 	H5dont_atexit();
-	H5set_free_list_limits(FREE_LIST_MAX, FREE_LIST_MAX, FREE_LIST_MAX, FREE_LIST_MAX, FREE_LIST_MAX, FREE_LIST_MAX);
+	H5set_free_list_limits(FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX);
 	if (H5get_libversion(&major, &minor, &release) < 0 || H5open() < 0)
 		return error_set(err, "the HDF5 library does not start");
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 	if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
-		return error_set(err, "the HDF5 library is version %u.%u.%u, but the plug-in was built for %d.%d.%d", major,
-				 minor, release, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+		return error_set(err, "the HDF5 library is version %u.%u.%u, but the plug-in was built for %d.%d.%d",
+				 major, minor, release, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
 	if (H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
-		return error_set(err, "the HDF5 library %u.%u.%u was built without compression (zlib)", major, minor, release);
+		return error_set(err, "the HDF5 library %u.%u.%u was built without compression (zlib)", major, minor,
+				 release);
 	snprintf(text, size, "HDF5 %u.%u.%u", major, minor, release);
 	return 0;
 }
@@ -255,7 +256,8 @@ static int define(struct timeline_h5 *h5, const struct timeline_h5_series *serie
 		return failed("make the series", name, err);
 	if (put_text_at(h5, group, "unit", series->unit, err) < 0 ||
 	    put_text_at(h5, group, "source", series->source, err) < 0 ||
-	    put_text_at(h5, group, "scope", series->scope, err) < 0 || put_text_at(h5, group, "kind", series->kind, err) < 0)
+	    put_text_at(h5, group, "scope", series->scope, err) < 0 ||
+	    put_text_at(h5, group, "kind", series->kind, err) < 0)
 		return -1;
 	h5->series[h5->count++] = (struct series){.name = name};
 	name = NULL;
@@ -281,7 +283,8 @@ static hid_t creation_list(bool whole)
 }
 
 /* Opens or makes the data set and extends it to `end` points. */
-static hid_t open_column(const struct series *s, hid_t group, const char *name, hid_t file_type, hsize_t end, bool whole)
+static hid_t open_column(const struct series *s, hid_t group, const char *name, hid_t file_type, hsize_t end,
+			 bool whole)
 {
 	CLEANUP(list_cleanup) hid_t list = H5I_INVALID_HID;
 	CLEANUP(space_cleanup) hid_t space = H5I_INVALID_HID;
@@ -378,7 +381,9 @@ static int append(struct timeline_h5 *h5, uint32_t id, int64_t t, double value, 
 	struct series *s = &h5->series[id];
 
 	if (s->count == s->room) {
-		if (h5->buffered >= BUFFERED_MAX && h5->buffered / BUFFERED_EACH >= h5->count && make_space(h5, err) < 0)
+		bool full = h5->buffered >= BUFFERED_MAX && h5->buffered / BUFFERED_EACH >= h5->count;
+
+		if (full && make_space(h5, err) < 0)
 			return -1;
 		if (s->count == s->room && grow(h5, s, err) < 0)
 			return -1;

@@ -1,6 +1,6 @@
 /* The writer of segments. It runs in assay itself and inside target processes, so it knows libc and nothing else, keeps
- * errno while recording, and checks before each growth that its descriptor is still its own: a daemon may have closed all descriptors,
- * and the number may be somebody else's file by now.
+ * errno while recording, and checks before each growth that its descriptor is still its own: a daemon may have closed
+ * all descriptors, and the number may be somebody else's file by now.
  *
  * Order of memory: a record's bytes are plain stores; `committed` is stored with release order behind them, so a reader
  * that loads it with acquire order sees every byte below it. The kernel keeps the pages when the writer is killed, so
@@ -298,7 +298,8 @@ void segment_trim(struct segment_writer *w)
 		return;
 	end = w->committed / page_size() * page_size();
 	/* Of a shared mapping this drops only the page table entries: the pages stay in the page cache, dirty. */
-	if (end > w->released && madvise((char *)w->header + w->released, (size_t)(end - w->released), MADV_DONTNEED) == 0)
+	if (end > w->released &&
+	    madvise((char *)w->header + w->released, (size_t)(end - w->released), MADV_DONTNEED) == 0)
 		w->released = end;
 	errno = saved;
 }

@@ -1,9 +1,9 @@
 /* The segment: the one crash-safe record file of a run, its layout and its writer.
  *
  * A writer maps the file's whole capacity once, writes only below `allocated`, the end of the blocks that the file has
- * (it grows in steps), and publishes each record by storing `committed` with release order after it. Killing the writer at any
- * instruction loses at most the record being written. Shared with target processes: libc only, never exits, prints or
- * logs. Errors are returned as negative errno values. One writer is used by one thread at a time. */
+ * (it grows in steps), and publishes each record by storing `committed` with release order after it. Killing the writer
+ * at any instruction loses at most the record being written. Shared with target processes: libc only, never exits,
+ * prints or logs. Errors are returned as negative errno values. One writer is used by one thread at a time. */
 #ifndef ASSAY_WIRE_SEGMENT_H
 #define ASSAY_WIRE_SEGMENT_H
 

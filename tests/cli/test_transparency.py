@@ -1,11 +1,12 @@
 """The target must not notice: what it finds, what reaches it, and what becomes of its output, with assay and without."""
-import fcntl
 import hashlib
+import json
 import os
 import resource
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -237,3 +238,13 @@ def test_its_time_counts_as_that_of_a_child(program, tmp_path):
     minutes, seconds = (tmp_path / "times").read_text().split()[0].rstrip("s").split("m")
     assert process.returncode == 0
     assert usage.ru_utime >= int(minutes) * 60 + float(seconds) > 0
+
+
+def test_its_peak_memory_is_not_that_of_whoever_started_assay(program, tmp_path):
+    """A fork hands down the high-water mark of the process that forks, up to the exec."""
+    script = ("import subprocess, sys; held = bytearray(b'x') * (300 << 20); "
+              "sys.exit(subprocess.run(sys.argv[1:], close_fds=False).returncode)")
+    done = subprocess.run([sys.executable, "-c", script, program, *QUIET, "--", "true"], cwd=tmp_path)
+    assert done.returncode == 0
+    memory = json.loads((tmp_path / "out" / "run.json").read_text())["memory"]["host"]
+    assert 0 < memory["rss_peak_mib"] < 8

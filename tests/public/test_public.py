@@ -1,0 +1,77 @@
+"""What users of the library see: the header in each language, the symbols, pkg-config once it is installed."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from conftest import BUILD, ROOT, environment
+from need import need
+
+CONSUMER = ROOT / "tests" / "public" / "consumer.c"
+LIBRARY = BUILD / "libassay.so"
+SILENT = "0.1.0 -1 nothing is being recorded: ASSAY_MARKERS is not set\n"
+
+
+def output(*command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=300, **options).stdout
+
+
+def symbols(kind):
+    return [line.split()[-1] for line in output("nm", "-D", kind, LIBRARY).splitlines()]
+
+
+def sanitizers():
+    """Who links with a library that was built with AddressSanitizer has to bring it along."""
+    return ["-fsanitize=address,undefined"] if any("__asan" in name for name in symbols("--undefined-only")) else []
+
+
+def run(program, library_dir, markers=None):
+    return output(program, env=environment({"LD_LIBRARY_PATH": str(library_dir), "ASSAY_MARKERS": markers}))
+
+
+@pytest.mark.parametrize("compiler,language,standard", [
+    ("cc", "c", "c99"), ("cc", "c", "c17"), ("c++", "c++", "c++98"), ("c++", "c++", "c++20"),
+])
+def test_the_header_is_clean_in(compiler, language, standard, tmp_path):
+    need(compiler, shutil.which(compiler), "there is no such compiler")
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-pedantic-errors", "-Werror"]
+    if language == "c":
+        warnings += ["-Wstrict-prototypes", "-Wmissing-prototypes"]
+    output(compiler, "-x", language, f"-std={standard}", *warnings, "-I", ROOT / "include", CONSUMER, "-x", "none",
+           LIBRARY, *sanitizers(), "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer", BUILD) == SILENT
+    (tmp_path / "markers.log").touch()
+    assert run(tmp_path / "consumer", BUILD, str(tmp_path / "markers.log")) == "0.1.0 0 \n"
+    assert re.fullmatch(r"\d+ load\n", (tmp_path / "markers.log").read_text())
+
+
+def test_the_library_exports_what_the_header_declares_and_nothing_else():
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include/assay.h").read_text(), flags=re.S)
+    declared = re.findall(r"\b(assay_\w+)\(", header)
+    assert sorted(symbols("--defined-only")) == sorted(declared)
+
+
+def test_the_library_needs_the_c_library_only():
+    if sanitizers():
+        pytest.skip("plain-build: a sanitizer's library needs its runtime, too")
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", LIBRARY))
+    assert [name for name in needed if not name.startswith(("libc.so", "ld-linux", "ld64"))] == []
+
+
+def test_an_installed_library_is_found_by_pkg_config(tmp_path):
+    for tool in ("pkg-config", "meson"):
+        need(tool, shutil.which(tool), "there is no such program")
+    destdir = tmp_path / "root"
+    output("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", destdir)
+    description = next(destdir.rglob("assay.pc"))
+    library_dir = next(destdir.rglob("libassay.so")).parent
+    env = {**os.environ, "PKG_CONFIG_PATH": str(description.parent), "PKG_CONFIG_SYSROOT_DIR": str(destdir)}
+    assert output("pkg-config", "--modversion", "assay", env=env) == "0.1.0\n"
+    flags = output("pkg-config", "--cflags", "--libs", "assay", env=env).split()
+    output("cc", "-std=c99", "-Wall", "-Werror", CONSUMER, *flags, *sanitizers(), "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer", library_dir) == SILENT
