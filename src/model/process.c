@@ -168,7 +168,6 @@ struct process *process_add(struct process_table *t, int pid, int ppid, int64_t 
 		.clock_at_io = -1,
 		.clock_at_waits = -1,
 		.ran = true,
-		.ran_since_stat = true,
 		.cpu_series = -1,
 		.rss_series = -1,
 		.stat_fd = -1,

@@ -31,12 +31,12 @@ struct process {
 	int64_t read_chars, write_chars, read_calls, write_calls; /* through system calls */
 
 	/* What spares reads of a process that sleeps: its CPU clock now, and what that was when each file was last read (-1:
-	 * not known). `ran`: it may have used CPU time since the tick before. Setting stat_read_at to 0 asks for a
+	 * not known). `ran`: it is taken to have used CPU time since the tick before. Setting stat_read_at to 0 asks for a
 	 * reading at the next tick. */
 	int64_t clock_ns, clock_at_io, clock_at_waits;
 	int64_t stat_read_at, statm_read_at; /* time of the last read, 0: never */
 	uint64_t waits_visits;               /* how often its threads have been listed */
-	bool ran, ran_since_stat;
+	bool ran;
 
 	struct usage_account accounts[USAGE_KINDS];
 	bool has_fresh; /* some of them wait for their round to end */

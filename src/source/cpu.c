@@ -1,7 +1,7 @@
 /* CPU time, threads and page faults of the tree, from /proc/PID/stat and each process's CPU clock.
  *
- * The clock costs a tenth of reading stat and says whether a process has run at all, so those that sleep are passed
- * over. Totals hold what ended processes used too; see model/usage.h. */
+ * The clock of a process that sleeps costs a tenth of reading stat and says that nothing has happened, so only those
+ * that run are read. Totals hold what ended processes used too; see model/usage.h. */
 #include "source/source.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "source/reading.h"
 #include "source/threads.h"
 
-/* How often the stat of a process that runs is read, whose times are in units of 10 ms anyway. */
+/* How often a process that runs is read, whose times are in units of 10 ms anyway. */
 #define STAT_EVERY_NS (50 * NS_PER_MS)
-#define WAITS_FACTOR 1000 /* at most 0.1% of a core for schedstat */
+#define WAITS_FACTOR 5000 /* at most 0.02% of a core for schedstat */
 
 struct cpu_state {
 	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches; /* series */
@@ -82,8 +82,13 @@ static int64_t read_clock(int pid)
 /* Brings p->clock_ns and p->ran up to date; says whether stat must be read. */
 static bool stat_is_due(const struct cpu_state *s, struct source_context *c, struct process *p, int64_t now)
 {
-	int64_t clock_ns = s->clocks ? read_clock(p->pid) : -1;
+	bool due = c->exact || reading_is_due(p, p->stat_read_at, p->ran ? STAT_EVERY_NS : READ_ASLEEP_EVERY_NS, now);
+	int64_t clock_ns;
 
+	/* One that ran a moment ago is taken to run on: the clock of a process on another CPU is dear. */
+	if (p->ran && !due)
+		return false;
+	clock_ns = s->clocks ? read_clock(p->pid) : -1;
 	/* No such clock, or one that went back: the process may have ended, and stat will say so. */
 	if (clock_ns < p->clock_ns || clock_ns < 0) {
 		p->ran = true;
@@ -91,8 +96,7 @@ static bool stat_is_due(const struct cpu_state *s, struct source_context *c, str
 	}
 	p->ran = clock_ns != p->clock_ns;
 	usage_read(c->processes, p, USAGE_CPU, clock_ns);
-	p->ran_since_stat = p->ran_since_stat || p->ran;
-	return c->exact || reading_is_due(p, p->stat_read_at, p->ran_since_stat ? STAT_EVERY_NS : READ_ASLEEP_EVERY_NS, now);
+	return due || p->ran;
 }
 
 static void take_name(struct process *p, const struct proc_stat *stat)
@@ -140,7 +144,6 @@ static void take_stat(const struct cpu_state *s, struct source_context *c, struc
 	if (p->threads > p->threads_peak)
 		p->threads_peak = p->threads;
 	p->stat_read_at = now;
-	p->ran_since_stat = false;
 	p->last_seen = now;
 	take_name(p, stat);
 }

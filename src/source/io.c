@@ -11,7 +11,7 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-#define FACTOR 1000          /* at most 0.1% of a core */
+#define FACTOR 5000          /* at most 0.02% of a core */
 #define PROCESSES_PER_CALL 256
 
 static const struct figure {

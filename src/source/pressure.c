@@ -23,6 +23,7 @@ static const struct {
 
 struct pressure_state {
 	int fds[FILES], some[FILES], full[FILES];
+	struct pace pace;
 };
 
 static void pressure_close(void *state)
@@ -97,6 +98,8 @@ static void pressure_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct pressure_state *s = state;
 
+	if (!pace_due(&s->pace, c, now))
+		return;
 	for (size_t i = 0; i < FILES; i++) {
 		struct psi psi;
 
@@ -105,6 +108,7 @@ static void pressure_slow(void *state, struct source_context *c, int64_t now)
 		timeline_put(c->timeline, s->some[i], now, psi.some_s);
 		timeline_put(c->timeline, s->full[i], now, psi.full_s);
 	}
+	pace_done(&s->pace, now, PACE_FACTOR);
 }
 
 const struct source source_pressure = {
