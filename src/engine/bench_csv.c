@@ -142,6 +142,8 @@ bool bench_sql_row(struct bench_rows *r, const struct log_line *line)
 	const char *at = line_after(line, "INSERT INTO llama_bench (");
 
 	if (!at)
+		at = line_after(line, "INSERT INTO test ("); /* the table's name in early builds */
+	if (!at)
 		return line_has(line, "CREATE TABLE IF NOT EXISTS llama_bench");
 	at = read_columns(at, &c);
 	return at && text_skip(&at, ")") && text_skip(&at, "VALUES") && text_skip(&at, "(") &&

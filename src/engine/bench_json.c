@@ -63,6 +63,8 @@ void bench_object_close(struct bench_rows *r)
 {
 	size_t used;
 
+	if (!r->in_object)
+		return;
 	buf_puts(&r->object, "}");
 	if (r->object.failed)
 		r->failed = true;
@@ -70,15 +72,6 @@ void bench_object_close(struct bench_rows *r)
 		r->known += r->object_lines;
 	r->in_object = false;
 	r->in_array = true;
-}
-
-static void object_open(struct bench_rows *r, int64_t t)
-{
-	buf_clear(&r->object);
-	buf_puts(&r->object, "{");
-	r->in_object = true;
-	r->object_lines = 0;
-	r->object_t = t;
 }
 
 /* `"key": ...` from its first quote, whatever prefix the log gave the line; NULL where the line is no member. */
@@ -90,11 +83,12 @@ static const char *member_start(const struct log_line *line)
 	return key > 0 && strncmp(start + 1 + key, "\":", 2) == 0 ? start : NULL;
 }
 
-static bool ends_with_brace(const struct log_line *line)
+/* Whether a brace is all there is, but for a log prefix before it and a comma or bracket behind it. */
+static bool ends_with(const struct log_line *line, char brace)
 {
-	const char *at = strrchr(line->text, '}');
+	const char *at = strrchr(line->text, brace);
 
-	return at && at[1 + strspn(at + 1, " \t,]")] == '\0' && !strchr(line->text, '{');
+	return at && at[1 + strspn(at + 1, " \t,]")] == '\0' && !strchr(line->text, '"');
 }
 
 void bench_object_line(struct bench_rows *r, const struct log_line *line)
@@ -109,20 +103,22 @@ void bench_object_line(struct bench_rows *r, const struct log_line *line)
 		buf_putc(&r->object, '\n');
 		r->object_t = line->t;
 		r->object_lines++;
-	} else if (ends_with_brace(line)) {
+	} else if (ends_with(line, '}') || ends_with(line, '{')) { /* the next one begins: this one's end is lost */
 		bench_object_close(r);
 	}
 	if (r->object.length > OBJECT_MAX || line->cut)
 		r->in_object = false;
 }
 
-/* One object, or the whole array on one line. */
-static bool json_rows(struct bench_rows *r, const struct log_line *line, const char *brace)
+bool bench_json_line(struct bench_rows *r, const struct log_line *line)
 {
-	const char *end = line->text + line->length;
+	const char *end = line->text + line->length, *brace = memchr(line->text, '{', line->length);
 	bool any = false;
 	size_t used;
 
+	if (!brace || !line_has(line, "\"avg_ts\""))
+		return false;
+	bench_object_close(r);
 	while (brace && json_row(r, brace, (size_t)(end - brace), line->t, &used)) {
 		any = true;
 		brace += used;
@@ -131,23 +127,22 @@ static bool json_rows(struct bench_rows *r, const struct log_line *line, const c
 	return any;
 }
 
-bool bench_object_begin(struct bench_rows *r, const struct log_line *line)
+void bench_object_open(struct bench_rows *r, const struct log_line *line)
 {
 	static const char *const first[] = {
 		"\"build_commit\":", "\"model_filename\":", "\"model_type\":", "\"n_prompt\":",
 		"\"n_gen\":",        "\"n_depth\":",        "\"avg_ts\":"};
-	const char *brace = memchr(line->text, '{', line->length);
 
-	if (brace && line_has(line, "\"avg_ts\""))
-		return json_rows(r, line, brace);
-	for (size_t i = 0; !brace && i < sizeof first / sizeof *first; i++) {
-		if (line_has(line, first[i])) {
-			object_open(r, line->t);
-			bench_object_line(r, line);
-			break;
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+		if (line_has(line, first[i]) && !memchr(line->text, '{', line->length)) {
+			buf_clear(&r->object);
+			buf_puts(&r->object, "{");
+			r->in_object = true;
+			r->object_lines = 0;
+			r->object_t = line->t;
+			return;
 		}
 	}
-	return false;
 }
 
 bool bench_array_end(const struct log_line *line)

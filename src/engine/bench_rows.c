@@ -237,35 +237,36 @@ static bool trailer(struct bench_rows *r, const struct log_line *line)
 	return true;
 }
 
-void bench_rows_line(struct bench_rows *r, const struct log_line *line)
+void bench_rows_rest(struct bench_rows *r, const struct log_line *line)
 {
-	bool known = false;
-
 	if (r->in_object) {
 		bench_object_line(r, line);
-		return;
-	}
-	if (r->in_array && bench_array_end(line)) {
+	} else if (r->in_array && bench_array_end(line)) {
 		r->in_array = false;
 		r->ended = true;
 		r->known++;
+	} else if (r->table.count > 0 && trailer(r, line)) {
+		r->table.count = 0;
+		r->known++;
+	} else {
+		r->known += (r->table.count > 0 && table_row(r, line)) || (r->csv.count > 0 && bench_csv_row(r, line));
+	}
+}
+
+void bench_rows_line(struct bench_rows *r, const struct log_line *line)
+{
+	if (table_header(r, line) || bench_csv_header(r, line) || bench_sql_row(r, line) || bench_json_line(r, line) ||
+	    line_has(line, "llama_bench: error: ")) {
+		bench_object_close(r); /* its own end is lost where another run begins */
+		r->known++;
 		return;
 	}
-	if (r->table.count > 0 && trailer(r, line)) {
-		r->table.count = 0;
-		known = true;
-	} else if (table_header(r, line) || (r->table.count > 0 && table_row(r, line))) {
-		known = true;
-	} else if (bench_csv_header(r, line) || (r->csv.count > 0 && bench_csv_row(r, line))) {
-		known = true;
-	} else if (bench_sql_row(r, line) || bench_object_begin(r, line) || line_has(line, "llama_bench: error: ")) {
-		known = true;
-	}
-	r->known += known;
+	if (!r->in_object)
+		bench_object_open(r, line);
+	bench_rows_rest(r, line);
 }
 
 void bench_rows_end(struct bench_rows *r)
 {
-	if (r->in_object)
-		bench_object_close(r);
+	bench_object_close(r);
 }

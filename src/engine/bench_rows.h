@@ -48,9 +48,12 @@ struct bench_rows {
 void bench_rows_init(struct bench_rows *r);
 void bench_rows_release(struct bench_rows *r);
 
-/* True while any line may be part of a row. */
-bool bench_rows_attentive(const struct bench_rows *r);
+/* A line that may begin something: a table, a list of columns, an object. */
 void bench_rows_line(struct bench_rows *r, const struct log_line *line);
+
+/* True while any other line may be part of what has begun; it then goes to bench_rows_rest. */
+bool bench_rows_attentive(const struct bench_rows *r);
+void bench_rows_rest(struct bench_rows *r, const struct log_line *line);
 
 /* No more lines: an object whose closing brace never came counts if it is whole otherwise. */
 void bench_rows_end(struct bench_rows *r);
@@ -69,12 +72,14 @@ bool bench_csv_header(struct bench_rows *r, const struct log_line *line);
 bool bench_csv_row(struct bench_rows *r, const struct log_line *line);
 bool bench_sql_row(struct bench_rows *r, const struct log_line *line);
 
-/* A row on one line, or the first member of one that is spread over lines. */
-bool bench_object_begin(struct bench_rows *r, const struct log_line *line);
+/* One object, or the whole array, on one line. */
+bool bench_json_line(struct bench_rows *r, const struct log_line *line);
 
-/* A member, a line of an array that was printed one value a line, or the closing brace; others come from elsewhere. */
+/* An object that is spread over lines: opened where the line holds one of its first members; then each line is a
+ * member, a line of an array that was printed one value a line, or the closing brace, or comes from elsewhere. */
+void bench_object_open(struct bench_rows *r, const struct log_line *line);
 void bench_object_line(struct bench_rows *r, const struct log_line *line);
-void bench_object_close(struct bench_rows *r);
+void bench_object_close(struct bench_rows *r); /* harmless where none is open */
 
 /* The end of the array of objects, on a line of its own. */
 bool bench_array_end(const struct log_line *line);

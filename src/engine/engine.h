@@ -34,10 +34,12 @@ struct engine {
 	const char *name;    /* as in --engine NAME */
 	const char *summary; /* one line for `doctor` and the docs */
 
-	/* Ends with NULL, each of ENGINE_PHRASE_MIN bytes or more. A line that holds none of them is not offered to
-	 * `line`, except while `attentive` (which may be NULL) says true: this keeps a gigabyte of other text cheap. */
+	/* Ends with NULL, each of ENGINE_PHRASE_MIN bytes or more: a line that holds none of them is not offered to
+	 * `line`, so that a gigabyte of other text costs little. While `attentive` says true such lines go to `rest`
+	 * (both may be NULL). */
 	const char *const *phrases;
 	bool (*attentive)(const void *state);
+	void (*rest)(void *state, const struct log_line *line);
 
 	/* Ends with NULL, may be NULL: names of engines whose logs hold this one's lines too. Where one of them found
 	 * its own log, this one did not. */

@@ -177,16 +177,25 @@ static void assign_row(struct bench *b)
 	}
 }
 
-static void bench_line(void *state, const struct log_line *line)
+static void rows_line(struct bench *b, void (*read)(struct bench_rows *r, const struct log_line *line),
+		      const struct log_line *line)
 {
-	struct bench *b = state;
 	size_t before = b->rows.count;
 
-	if (progress_line(b, line))
-		return;
-	bench_rows_line(&b->rows, line);
+	read(&b->rows, line);
 	if (b->rows.count > before)
 		assign_row(b);
+}
+
+static void bench_line(void *state, const struct log_line *line)
+{
+	if (!progress_line(state, line))
+		rows_line(state, bench_rows_line, line);
+}
+
+static void bench_rest(void *state, const struct log_line *line)
+{
+	rows_line(state, bench_rows_rest, line);
 }
 
 /* How long the test's measured part took in all, ns; NaN where that cannot be known. */
@@ -383,8 +392,8 @@ static int take_tests(const struct bench *b, struct engine_result *r, struct err
 	if (again > 0)
 		warnings_add(
 			&r->warnings,
-			"llama-bench ran the same test %zu more time%s with other settings; the rates are those of the "
-			"first.",
+			"llama-bench ran the same test %zu more time%s with another model or other settings; the "
+			     "rates are those of the first.",
 			again, again == 1 ? "" : "s");
 	return 0;
 }
@@ -423,6 +432,7 @@ static const char *const phrases[] = {
 	"\"avg_ts\":",
 	"avg_ts,stddev_ts",
 	"INSERT INTO llama_bench (",
+	"INSERT INTO test (",
 	"CREATE TABLE IF NOT EXISTS llama_bench",
 	"llama_bench: error: ",
 	NULL,
@@ -433,6 +443,7 @@ const struct engine engine_llama_bench = {
 	.summary = "llama.cpp's benchmark: table, json, jsonl, csv and sql, with and without --progress",
 	.phrases = phrases,
 	.attentive = bench_attentive,
+	.rest = bench_rest,
 	.open = bench_open,
 	.line = bench_line,
 	.finish = bench_finish,

@@ -213,24 +213,29 @@ static bool chat_banner(struct cli *s, const struct log_line *line)
 	return true;
 }
 
-/* Lines of the chat tool: `> ` begins what the user says, which is answered next. */
-static bool chat_line(struct cli *s, const struct log_line *line)
+/* Other lines of the chat tool: `> ` begins what the user says, which is answered next. */
+static void cli_rest(void *state, const struct log_line *line)
 {
+	struct cli *s = state;
 	const char *text = line->length > s->chat_prefix ? line->text + s->chat_prefix : "";
 
-	if (chat_banner(s, line) || chat_rates(s, line))
-		return true;
-	if (!s->chat)
-		return false;
-	if (!s->answering && strncmp(text, "> ", 2) == 0 && text[2]) {
+	if (s->answering)
+		return;
+	if (strncmp(text, "> ", 2) == 0 && text[2]) {
 		s->answering = true;
 		mark(s, line->t, GROUP_OTHER, "prefill+decode");
-	} else if (!s->answering && strcmp(text, "Exiting...") == 0) {
+	} else if (strcmp(text, "Exiting...") == 0) {
 		mark(s, line->t, GROUP_SHUTDOWN, "shutdown");
-	} else if (line_has(line, "| processing task")) {
-		s->began = line->t;
 	}
-	return false;
+}
+
+/* The server inside the chat tool, when it is verbose. */
+static bool inner_server_line(struct cli *s, const struct log_line *line)
+{
+	if (!s->chat || !line_has(line, "| processing task"))
+		return false;
+	s->began = line->t;
+	return true;
 }
 
 static void note_build(struct cli *s, const struct log_line *line)
@@ -301,7 +306,8 @@ static void cli_line(void *state, const struct log_line *line)
 {
 	struct cli *s = state;
 
-	if (timing_line(s, line) || chat_line(s, line) || warmup_line(s, line))
+	if (timing_line(s, line) || chat_banner(s, line) || chat_rates(s, line) || inner_server_line(s, line) ||
+	    warmup_line(s, line))
 		return;
 	note_build(s, line);
 	if (line_has(line, "generate: n_ctx = ")) {
@@ -357,6 +363,7 @@ static const char *const phrases[] = {
 	"load time =",
 	"[ Prompt:",
 	"/exit or Ctrl+C",
+	"| processing task",
 	"llama backend init",
 	"load the model and apply lora",
 	"main: build = ",
@@ -385,6 +392,7 @@ const struct engine engine_llama_cli = {
 	.summary = "llama.cpp's llama-cli, llama-completion, llama-perplexity and the library's own timing lines",
 	.phrases = phrases,
 	.attentive = cli_attentive,
+	.rest = cli_rest,
 	.yields_to = yields_to,
 	.open = cli_open,
 	.line = cli_line,

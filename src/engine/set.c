@@ -124,8 +124,10 @@ void engine_set_line(struct engine_set *s, const struct log_line *line)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct engine *e = s->engines[i];
 
-		if (mask >> i & 1 || (e->attentive && e->attentive(s->states[i])))
+		if (mask >> i & 1)
 			e->line(s->states[i], line);
+		else if (e->attentive && e->attentive(s->states[i]))
+			e->rest(s->states[i], line);
 	}
 }
 

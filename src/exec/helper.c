@@ -32,7 +32,7 @@ struct helper {
 	struct recording recording;
 	struct outbox outbox;
 	struct forwarding forwarding;
-	bool started, ended; /* the command */
+	bool ended; /* the command */
 	bool told_drained, told_closed, told_childless;
 
 	/* Stopping and waking assay along with the command. One pair of messages at a time is under way. */
@@ -74,7 +74,6 @@ static void on_started(struct helper *h)
 	struct wire_start start = {.pid = h->command.pid};
 	int code = spawn_report(&h->command, &start.t);
 
-	h->started = true;
 	if (code) {
 		h->ended = true;
 		answer(h, MESSAGE_REFUSED, code, start.t, NULL);
@@ -219,10 +218,13 @@ static void let_assay_go(struct helper *h)
 	close(h->socket);
 	h->socket = h->outbox.socket = -1;
 	h->wake_at = 0;
-	if (h->command.hold >= 0) {
-		close(h->command.hold); /* the command was never let go, and ends now */
-		h->command.hold = -1;
-	}
+	if (h->command.hold < 0)
+		return;
+	/* The command was never let go. Its process ends now, and there is nothing to record of it. */
+	close(h->command.hold);
+	close(h->command.report);
+	h->command.hold = h->command.report = -1;
+	h->ended = true;
 }
 
 static void read_requests(struct helper *h)

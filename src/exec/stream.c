@@ -13,8 +13,10 @@
 
 #include "exec/caller.h"
 
-#define PIPE_ROOM                                                                                                      \
-	(1 << 20) /* fewer wake-ups of the pump; refused to users who hold many pipes, which does not matter */
+/* So that the target can go on while a write to the log waits for the disk. More would be taken from what all pipes of
+ * a user may hold together. Where even this is refused, the pipe stays as it is. */
+#define PIPE_ROOM (256 << 10)
+
 #define PIPEFS_MAGIC 0x50495045
 
 /* Whether the target gets a way of ours at this descriptor. */

@@ -33,7 +33,7 @@ struct tree {
 	uint64_t added;                 /* to the table */
 	uint64_t forked, ended, unseen; /* by events; unseen: nothing could be read any more */
 	uint64_t unannounced;           /* found by a scan, without a fork event */
-	int64_t scanned_at, rejudged_at, scan_next; /* 0: never */
+	int64_t scanned_at, rejudged_at, scan_next;
 	struct unexplained {
 		int pid;
 		int64_t t;
@@ -90,6 +90,8 @@ int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tr
 		tree_free(t);
 		return -1;
 	}
+	/* It has no descendants yet: with events, there is nothing to look for. */
+	t->scanned_at = clock_mono_ns();
 	if (forks_open(command, &t->forks, &why) < 0)
 		snprintf(t->why, sizeof t->why, "%s", why.text);
 	*ret = t;

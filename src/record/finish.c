@@ -96,41 +96,72 @@ static int read_monitor(struct segment_reader *reader, struct monitor_facts *fac
 	return got;
 }
 
-/* The start and the exits from the helper's segment, for a run whose recorder was killed. */
-static void read_exits(const struct rundir *dir, struct run *run)
+/* What the helper's segment tells of the command and of all processes that it reaped. */
+struct exits {
+	int64_t start, end; /* end: of the last exit or output */
+	int64_t user_ns, system_ns, max_rss, count;
+	bool command_ended;
+	int status;
+};
+
+static void note_exit(struct exits *x, const struct wire_exit *e)
+{
+	x->user_ns += e->user_ns;
+	x->system_ns += e->system_ns;
+	x->max_rss = e->max_rss > x->max_rss ? e->max_rss : x->max_rss;
+	x->end = e->t > x->end ? e->t : x->end;
+	x->count++;
+	if (e->is_command) {
+		x->command_ended = true;
+		x->status = e->status;
+	}
+}
+
+static int read_exits(const char *path, struct exits *x, struct error *err)
 {
 	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
 	struct segment_record record;
 	const void *payload;
-	struct error err;
 	int got;
 
-	if (segment_reader_open(dir->output_seg, SEGMENT_KIND_OUTPUT, &reader, &err) < 0) {
-		warnings_add(&run->warnings, "How the command ended is not known: %s.", err.text);
-		return;
-	}
-	while ((got = segment_reader_next(reader, &record, &payload, &err)) > 0) {
+	if (segment_reader_open(path, SEGMENT_KIND_OUTPUT, &reader, err) < 0)
+		return -1;
+	while ((got = segment_reader_next(reader, &record, &payload, err)) > 0) {
 		if (record.type == WIRE_START && record.used >= sizeof(struct wire_start)) {
-			run->start = ((const struct wire_start *)payload)->t;
+			x->start = ((const struct wire_start *)payload)->t;
 		} else if (record.type == WIRE_CHUNK && record.used >= sizeof(struct wire_chunk)) {
 			const struct wire_chunk *chunk = payload;
 
-			run->end = chunk->t_last > run->end ? chunk->t_last : run->end;
+			x->end = chunk->t_last > x->end ? chunk->t_last : x->end;
 		} else if (record.type == WIRE_EXIT && record.used >= sizeof(struct wire_exit)) {
-			const struct wire_exit *e = payload;
-
-			run->cpu_user_s = (isnan(run->cpu_user_s) ? 0 : run->cpu_user_s) + (double)e->user_ns / 1e9;
-			run->cpu_system_s = (isnan(run->cpu_system_s) ? 0 : run->cpu_system_s) + (double)e->system_ns / 1e9;
-			run->max_rss_process = fmax(run->max_rss_process, (double)e->max_rss);
-			run->end = e->t > run->end ? e->t : run->end;
-			if (e->is_command) {
-				run->signo = WIFSIGNALED(e->status) ? WTERMSIG(e->status) : 0;
-				run->exit_code = WIFSIGNALED(e->status) ? -1 : WEXITSTATUS(e->status);
-			}
+			note_exit(x, payload);
 		}
 	}
-	if (got < 0)
-		warnings_add(&run->warnings, "%s.", err.text);
+	return got;
+}
+
+/* The living recorder has heard of all exits but those that came faster than it could listen. */
+static void take_exits(const struct rundir *dir, enum finish_mode mode, struct run *run)
+{
+	struct exits x = {0};
+	struct error err;
+
+	if (read_exits(dir->output_seg, &x, &err) < 0 && mode == FINISH_RECOVERED)
+		warnings_add(&run->warnings, "How the command ended is not fully known: %s.", err.text);
+	if (x.count && !((double)(x.user_ns + x.system_ns) / 1e9 <= run->cpu_user_s + run->cpu_system_s)) {
+		run->cpu_user_s = (double)x.user_ns / 1e9;
+		run->cpu_system_s = (double)x.system_ns / 1e9;
+	}
+	if (x.count)
+		run->max_rss_process = fmax(run->max_rss_process, (double)x.max_rss);
+	if (mode != FINISH_RECOVERED)
+		return;
+	run->start = x.start;
+	run->end = x.end;
+	if (x.command_ended) {
+		run->signo = WIFSIGNALED(x.status) ? WTERMSIG(x.status) : 0;
+		run->exit_code = WIFSIGNALED(x.status) ? -1 : WEXITSTATUS(x.status);
+	}
 }
 
 /* Lines that were appended to the markers file after the recorder had read it for the last time. */
@@ -316,8 +347,7 @@ int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode m
 	int failed = 0;
 
 	marks_init(&facts.marks);
-	if (mode == FINISH_RECOVERED)
-		read_exits(dir, run);
+	take_exits(dir, mode, run);
 	if (segment_reader_open(dir->monitor_seg, SEGMENT_KIND_MONITOR, &reader, &why) == 0)
 		failed = read_monitor_parts(dir, reader, mode, &facts, run, err);
 	else if (mode == FINISH_RECOVERED && !run->start)

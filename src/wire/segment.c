@@ -144,9 +144,17 @@ static void calibrate(struct segment_header *h)
 	}
 }
 
-/* Maps `capacity` bytes, or less where the address space is limited (RLIMIT_AS). */
+/* Maps `capacity` bytes, or less where the address space is limited (RLIMIT_AS): at most a quarter of it, because the
+ * rest of the program lives there, too. */
 static void *map_file(int fd, uint64_t *capacity)
 {
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+		uint64_t quarter = round_up(limit.rlim_cur / 4, page_size());
+
+		*capacity = at_most(*capacity, quarter < CAPACITY_MIN ? CAPACITY_MIN : quarter);
+	}
 	for (;;) {
 		void *at = mmap(NULL, (size_t)*capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 

@@ -1,4 +1,4 @@
-"""A terminal with a session of its own, as a person has one: what is typed goes in, what the programs write comes out."""
+"""A terminal with a session of its own, as a person has one: what is typed goes in, what programs write comes out."""
 import fcntl
 import os
 import pty

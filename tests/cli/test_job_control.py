@@ -1,5 +1,5 @@
-"""Signals and terminals: each signal reaches the target once, whoever sends it and to whom, and the target has a terminal
-where the caller has one."""
+"""Signals and terminals: each signal reaches the target once, whoever sends it and to whom, and the target has a
+terminal where the caller has one."""
 import os
 import signal
 import subprocess
@@ -109,8 +109,8 @@ def test_signals_to_the_group_and_to_assay_alternate(watched, log):
 
 
 def test_a_signal_that_the_caller_ignores_still_reaches_a_target_that_does_not(program, targets, log, tmp_path):
-    process = subprocess.Popen([program, *QUIET, "--", targets("signals"), log.path], stdin=subprocess.DEVNULL, cwd=tmp_path,
-                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = subprocess.Popen([program, *QUIET, "--", targets("signals"), log.path], stdin=subprocess.DEVNULL,
+                               cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     log.ready()
     process.send_signal(signal.SIGHUP)
     log.expect("1 process")
@@ -119,8 +119,8 @@ def test_a_signal_that_the_caller_ignores_still_reaches_a_target_that_does_not(p
 
 
 def test_an_alarm_of_the_caller_reaches_the_target(program, targets, log, tmp_path):
-    process = subprocess.Popen([program, *QUIET, "--", targets("signals"), log.path], stdin=subprocess.DEVNULL, cwd=tmp_path,
-                               preexec_fn=lambda: signal.setitimer(signal.ITIMER_REAL, 0.5))
+    process = subprocess.Popen([program, *QUIET, "--", targets("signals"), log.path], stdin=subprocess.DEVNULL,
+                               cwd=tmp_path, preexec_fn=lambda: signal.setitimer(signal.ITIMER_REAL, 0.5))
     log.expect("14 kernel")
     process.send_signal(signal.SIGUSR2)
     assert process.wait() == 0
@@ -190,7 +190,8 @@ def test_a_hangup_reaches_the_target_once(program, targets, log, tmp_path):
 
 def test_the_target_has_a_terminal_of_the_right_size_that_does_not_control_it(program, targets, tmp_path):
     script = (f"{targets('describe')} bare; {program} {' '.join(QUIET)} -- {targets('describe')} watched; "
-              f"{program} run -q --precheck off -o out2 -- tty; {program} run -q --precheck off -o out3 -- sh -c 'tty <&1'")
+              f"{program} run -q --precheck off -o out2 -- tty; "
+              f"{program} run -q --precheck off -o out3 -- sh -c 'tty <&1'")
     terminal = Terminal(["/bin/sh", "-c", script], tmp_path)
     terminal.wait()
 
@@ -207,7 +208,8 @@ def test_the_target_has_a_terminal_of_the_right_size_that_does_not_control_it(pr
 
 
 def test_both_streams_on_one_terminal_share_one_log(program, tmp_path):
-    terminal = Terminal([program, *QUIET, "--", "sh", "-c", "for i in 1 2 3; do echo out $i; echo err $i >&2; done"], tmp_path)
+    script = "for i in 1 2 3; do echo out $i; echo err $i >&2; done"
+    terminal = Terminal([program, *QUIET, "--", "sh", "-c", script], tmp_path)
     assert terminal.wait() == 0
     mixed = b"".join(b"out %d\nerr %d\n" % (i, i) for i in (1, 2, 3))
     assert (tmp_path / "out" / "terminal.log").read_bytes() == mixed
@@ -215,7 +217,8 @@ def test_both_streams_on_one_terminal_share_one_log(program, tmp_path):
     assert not (tmp_path / "out" / "stdout.log").exists()
 
 
-@pytest.mark.parametrize("redirect, is_tty", [("2>file", "out"), (">file", "err"), ("2>/dev/tty", "out err"), ("", "out err")])
+@pytest.mark.parametrize("redirect, is_tty", [("2>file", "out"), (">file", "err"), ("2>/dev/tty", "out err"),
+                                              ("", "out err")])
 def test_only_what_is_a_terminal_is_one_for_the_target(program, tmp_path, redirect, is_tty):
     test = "exec 3>&1; t=; [ -t 3 ] && t=out; [ -t 2 ] && t=\"$t err\"; echo $t > seen"
     terminal = Terminal(["/bin/sh", "-c", f'"$0" {" ".join(QUIET)} -- sh -c "$1" {redirect}', program, test], tmp_path)
@@ -226,7 +229,8 @@ def test_only_what_is_a_terminal_is_one_for_the_target(program, tmp_path, redire
 def test_bytes_pass_a_terminal_unchanged(program, tmp_path):
     data = bytes(range(256)) * 200
     (tmp_path / "bytes").write_bytes(data)
-    terminal = Terminal(["/bin/sh", "-c", f'stty raw; "$0" {" ".join(QUIET)} --engine none -- cat bytes', program], tmp_path)
+    script = f'stty raw; "$0" {" ".join(QUIET)} --engine none -- cat bytes'
+    terminal = Terminal(["/bin/sh", "-c", script, program], tmp_path)
     assert terminal.wait() == 0
     assert terminal.output == data
     assert (tmp_path / "out" / "terminal.log").read_bytes() == data
@@ -244,9 +248,9 @@ def test_the_size_of_the_window_is_followed(program, targets, log, tmp_path):
 
 def test_two_terminals_stay_two(program, tmp_path):
     other = Terminal(["/bin/sh", "-c", "tty > name; until [ -e go ]; do sleep 0.01; done"], tmp_path)
-    name = wait_for(lambda: (tmp_path / "name").exists() and (tmp_path / "name").read_text().strip(), "the other terminal")
-    terminal = Terminal(["/bin/sh", "-c", f'"$0" {" ".join(QUIET)} -- sh -c "echo out; echo err >&2" 2>{name}', program],
-                        tmp_path)
+    name = wait_for(lambda: (tmp_path / "name").exists() and (tmp_path / "name").read_text().strip(), "its name")
+    script = f'"$0" {" ".join(QUIET)} -- sh -c "echo out; echo err >&2" 2>{name}'
+    terminal = Terminal(["/bin/sh", "-c", script, program], tmp_path)
     assert terminal.wait() == 0
     assert terminal.output == b"out\r\n"
     (tmp_path / "go").touch()
@@ -254,3 +258,11 @@ def test_two_terminals_stay_two(program, tmp_path):
     assert other.output == b"err\r\n"
     assert (tmp_path / "out" / "stdout.log").read_bytes() == b"out\n"
     assert (tmp_path / "out" / "stderr.log").read_bytes() == b"err\n"
+
+
+def test_with_summary_only_stdout_is_no_terminal_and_stays_off_it(program, tmp_path):
+    script = "[ -t 1 ] || echo out; [ -t 2 ] && echo err >&2"
+    terminal = Terminal([program, *QUIET, "--summary-only", "--", "sh", "-c", script], tmp_path)
+    assert terminal.wait() == 0
+    assert terminal.output == b"err\r\n"
+    assert (tmp_path / "out" / "stdout.log").read_bytes() == b"out\n"

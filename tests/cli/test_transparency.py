@@ -1,4 +1,4 @@
-"""The target must not notice: what it finds, what reaches it, and what becomes of its output, with assay and without."""
+"""The target must not notice: what it finds, what reaches it, what becomes of its output, with assay and without."""
 import hashlib
 import json
 import os
@@ -59,7 +59,8 @@ def test_process_attributes_are_the_callers(described, tmp_path):
 
 def test_signal_mask_dispositions_and_alarm_are_the_callers(described):
     def prepare():
-        signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGINT, signal.SIGUSR1, signal.SIGRTMIN + 2, signal.SIGPIPE})
+        blocked = {signal.SIGINT, signal.SIGUSR1, signal.SIGRTMIN + 2, signal.SIGPIPE}
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for ignored in (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD, signal.SIGTSTP, signal.SIGRTMIN + 3):
             signal.signal(ignored, signal.SIG_IGN)
         signal.alarm(1000)
@@ -73,7 +74,7 @@ def test_open_descriptors_are_the_callers(described, tmp_path):
     (tmp_path / "file").write_bytes(bytes(100))
 
     def prepare():
-        for fd, flags in ((3, os.O_RDONLY), (4, os.O_WRONLY | os.O_APPEND), (7, os.O_RDWR), (9, os.O_RDONLY | os.O_NONBLOCK)):
+        for fd, flags in ((3, os.O_RDONLY), (4, os.O_WRONLY | os.O_APPEND), (7, os.O_RDWR), (9, os.O_NONBLOCK)):
             os.dup2(os.open(tmp_path / "file", flags), fd, inheritable=True)
         os.lseek(7, 42, os.SEEK_SET)
 
@@ -93,7 +94,8 @@ def test_stdin_is_the_callers_own_file(program, tmp_path):
     (tmp_path / "file").write_bytes(b"0123456789")
     with open(tmp_path / "file", "rb", buffering=0) as file:
         file.seek(4)
-        done = subprocess.run([program, *QUIET, "--", "head", "-c", "3"], stdin=file, stdout=subprocess.PIPE, cwd=tmp_path)
+        done = subprocess.run([program, *QUIET, "--", "head", "-c", "3"], stdin=file, stdout=subprocess.PIPE,
+                              cwd=tmp_path)
         assert done.stdout == b"456"
         assert file.tell() == 7
 
@@ -165,8 +167,9 @@ def test_output_arrives_at_once(program, tmp_path):
 
 def test_a_caller_that_reads_only_stderr_for_a_while_gets_all_of_it(program, tmp_path):
     (tmp_path / "flood").write_bytes(bytes(range(256)) * 20_000)
-    process = subprocess.Popen([program, *QUIET, "--engine", "none", "--", "sh", "-c", "cat flood & cat flood >&2; wait"],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    script = "cat flood & cat flood >&2; wait"
+    process = subprocess.Popen([program, *QUIET, "--engine", "none", "--", "sh", "-c", script], cwd=tmp_path,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     flood = (tmp_path / "flood").read_bytes()
     assert process.stderr.read(len(flood)) == flood
     assert process.stdout.read() == flood
@@ -191,15 +194,16 @@ def test_a_file_that_both_streams_share_is_appended_to(program, tmp_path):
     with open(tmp_path / "log", "wb") as log:
         log.write(b"before\n")
         log.flush()
-        done = subprocess.run([program, *QUIET, "--", "sh", "-c", "echo a; sleep 0.1; echo b >&2"], stdin=subprocess.DEVNULL,
-                              stdout=log, stderr=log, cwd=tmp_path)
+        done = subprocess.run([program, *QUIET, "--", "sh", "-c", "echo a; sleep 0.1; echo b >&2"],
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "log").read_bytes() == b"before\na\nb\n"
 
 
 def test_the_target_gets_sigpipe_when_the_reader_leaves(program, tmp_path):
     script = f'"$0" {" ".join(QUIET)} -- yes | head -1; echo "${{PIPESTATUS[0]}}"'
-    done = subprocess.run(["bash", "-c", script, program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=tmp_path)
+    done = subprocess.run(["bash", "-c", script, program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          cwd=tmp_path)
     assert done.stdout == b"y\n141\n"
 
 

@@ -28,10 +28,12 @@ GIVES(the_deviation_of_one_repetition_is_not_known, "bench-one-repetition")
 GIVES(a_test_printed_in_two_forms_counts_once_by_the_one_that_says_more, "bench-two-forms")
 GIVES(a_row_that_is_seen_after_the_next_test_began_is_the_test_before_s, "bench-row-after-start")
 GIVES(a_test_that_was_killed_has_no_value, "bench-killed")
+GIVES(an_object_whose_end_is_lost_does_not_swallow_the_next_run, "bench-killed-in-object")
 GIVES(two_runs_in_a_script_follow_each_other, "bench-two-runs")
 GIVES(results_that_come_together_do_not_say_when_each_test_ran, "bench-all-at-once")
 GIVES(a_json_array_on_one_line_is_read, "bench-array-on-one-line")
 GIVES(rates_that_are_none_and_broken_json_give_no_value, "bench-broken-json")
+GIVES(sql_of_early_builds_is_read, "bench-early-sql")
 GIVES(cached_cancelled_and_unfinished_requests_are_told_apart, "server-late-2025")
 GIVES(what_was_cached_follows_from_the_size_of_the_slot, "server-cached-by-size")
 GIVES(a_log_may_begin_in_the_middle_of_a_request, "server-log-begins-late")
@@ -135,10 +137,12 @@ int main(void)
 		cmocka_unit_test(a_test_printed_in_two_forms_counts_once_by_the_one_that_says_more),
 		cmocka_unit_test(a_row_that_is_seen_after_the_next_test_began_is_the_test_before_s),
 		cmocka_unit_test(a_test_that_was_killed_has_no_value),
+		cmocka_unit_test(an_object_whose_end_is_lost_does_not_swallow_the_next_run),
 		cmocka_unit_test(two_runs_in_a_script_follow_each_other),
 		cmocka_unit_test(results_that_come_together_do_not_say_when_each_test_ran),
 		cmocka_unit_test(a_json_array_on_one_line_is_read),
 		cmocka_unit_test(rates_that_are_none_and_broken_json_give_no_value),
+		cmocka_unit_test(sql_of_early_builds_is_read),
 		cmocka_unit_test(cached_cancelled_and_unfinished_requests_are_told_apart),
 		cmocka_unit_test(what_was_cached_follows_from_the_size_of_the_slot),
 		cmocka_unit_test(a_log_may_begin_in_the_middle_of_a_request),

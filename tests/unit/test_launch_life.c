@@ -334,6 +334,72 @@ static void the_command_lives_on_when_assay_is_killed(void **state)
 	close(out[0]), close(tell[0]);
 }
 
+static void start_one_before(void)
+{
+	char *argv[] = {(char[]){"head"}, (char[]){"-c"}, (char[]){"4"}, NULL};
+	struct launch_options o = {.argv = argv, .environment = environ, .more_to_come = true};
+	struct start s = {.each = NULL};
+	struct told t = {.prepared = -1};
+	struct launch *l;
+	int64_t begun;
+	int input = open(scratch_path("input"), O_RDONLY | O_CLOEXEC);
+
+	dup2(input, STDIN_FILENO);
+	if (launch_block_signals(&t.err) >= 0 && launch_prepare(&o, &l, &t.command, &t.err) == 0 &&
+	    launch_go(l, &begun, &t.err) == 0) {
+		launching_follow(&s, l, &t);
+		launch_free(l);
+	}
+	/* Its helper had nothing left to do, and is not left behind as a zombie. */
+	if (waitpid(-1, NULL, WNOHANG) != -1)
+		_exit(1);
+}
+
+static void a_later_command_finds_the_callers_stdin(void **state)
+{
+	struct start s = {.argv = {"cat"}, .before = start_one_before};
+	struct result r;
+
+	(void)state;
+	make_file("input", "one\ntwo\n", 0644);
+	launch(&s, &r);
+	assert_int_equal(r.told.status, 0);
+	assert_string_equal(r.out.text, "one\ntwo\n");
+	launching_release(&r);
+}
+
+static void free_before_go(void)
+{
+	char *argv[] = {(char[]){"touch"}, (char[]){"started"}, NULL};
+	char segment[512];
+	struct launch_options o = {.argv = argv, .environment = environ, .output_seg = segment, .more_to_come = true};
+	struct launch *l;
+	struct error err;
+	pid_t command;
+
+	snprintf(segment, sizeof segment, "%s/never.seg", scratch_dir);
+	if (chdir(scratch_dir) < 0 || launch_prepare(&o, &l, &command, &err) < 0)
+		_exit(1);
+	launch_free(l);
+}
+
+static void a_command_that_is_never_let_go_does_not_start(void **state)
+{
+	struct start s = {.argv = {"echo", "the next one"}, .before = free_before_go};
+	struct buf segment;
+	struct result r;
+
+	(void)state;
+	launch(&s, &r);
+	assert_string_equal(r.out.text, "the next one\n"); /* to the end of the file: nobody holds it any more */
+	assert_int_not_equal(access(scratch_path("started"), F_OK), 0);
+	launching_file("never.seg", &segment);
+	assert_int_equal(launching_records(&segment, WIRE_START, NULL, NULL), 0);
+	assert_int_equal(launching_records(&segment, WIRE_EXIT, NULL, NULL), 0);
+	buf_release(&segment);
+	launching_release(&r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void)
@@ -352,6 +418,8 @@ int main(void)
 		TEST(no_signal_but_kill_ends_the_helper),
 		TEST(a_caller_that_ignores_sigchld_gets_the_status_and_the_command_ignores_it_too),
 		TEST(the_command_lives_on_when_assay_is_killed),
+		TEST(a_later_command_finds_the_callers_stdin),
+		TEST(a_command_that_is_never_let_go_does_not_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

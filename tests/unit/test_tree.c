@@ -227,6 +227,15 @@ static void a_signal_reaches_the_whole_tree_and_nobody_else(void **state)
 	unfollow(&f);
 }
 
+static bool is_zombie(int pid)
+{
+	char text[512];
+	struct proc_stat stat;
+	ssize_t length = procfs_read_file(text, sizeof text, "%d/stat", pid);
+
+	return length > 0 && proc_stat_scan(text, (size_t)length, &stat) && proc_stat_ended(&stat);
+}
+
 /* A zombie's entry in /proc stays until its parent asks for its status. */
 static void a_zombie_counts_once_however_often_it_is_seen(void **state)
 {
@@ -243,7 +252,9 @@ static void a_zombie_counts_once_however_often_it_is_seen(void **state)
 			if (f.table.items[i].pid != f.held.pid && f.table.items[i].alive)
 				zombie = &f.table.items[i];
 	}
-	/* Its stat has been read. */
+	while (!is_zombie(zombie->pid))
+		clock_sleep_ns(NS_PER_MS);
+	/* As whoever has read its stat says. */
 	tree_process_gone(f.tree, zombie, now);
 	assert_int_equal(f.table.seen, 2);
 	/* Past the time when all are judged anew. */
