@@ -49,6 +49,8 @@ int launch_block_signals(struct error *err)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return error_set(err, "signals cannot be read: signalfd: %m");
+	/* A file that may not grow further is an error of write(2) then, and no death. */
+	sigaddset(&set, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return fd;
 }

@@ -406,7 +406,7 @@ _Noreturn void helper_main(int socket, pid_t assay, const struct launch_options 
 	h.socket = socket;
 	h.command = (struct spawn){.pid = -1, .hold = -1, .report = -1};
 	h.outbox = (struct outbox){.socket = socket, .held = true, .ring = ring};
-	prctl(PR_SET_NAME, "assay-helper");
+	prctl(PR_SET_NAME, "measure-helper");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (set_up(&h, options, caller, &err) < 0) {
 		answer(&h, MESSAGE_READY, -1, 0, err.text);

@@ -40,7 +40,7 @@ static bool note(void *context, int pid)
 		list->room = room;
 	}
 	list->items[list->count++] = (struct seen){
-		pid, stat.ppid, is_called(&stat, "assay-helper") ? HELPER : is_called(&stat, "assay") ? ASSAY : SOMEBODY};
+		pid, stat.ppid, is_called(&stat, "measure-helper") ? HELPER : is_called(&stat, "assay") ? ASSAY : SOMEBODY};
 	return true;
 }
 

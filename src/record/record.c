@@ -121,8 +121,7 @@ static int prepare(struct recording *r, struct error *err)
 		options.terminal_log = d->terminal_log;
 		options.output_seg = d->output_seg;
 	}
-	r->signals = launch_block_signals(err);
-	failed = r->signals < 0 || launch_prepare(&options, &r->launch, &r->command, err) < 0;
+	failed = launch_prepare(&options, &r->launch, &r->command, err) < 0;
 	begin_environment_free(environment);
 	return failed ? -1 : 0;
 }
@@ -418,9 +417,9 @@ static void note_machine(struct recording *r, const struct machine_state *state)
 {
 	CLEANUP(buf_release) struct buf reasons;
 
+	buf_init(&reasons);
 	if (state->clean || r->options->precheck == PRECHECK_OFF)
 		return;
-	buf_init(&reasons);
 	begin_reasons(state, &reasons);
 	warnings_add(&r->run->warnings, "The machine was not quiet before the run: %s.", reasons.text);
 }
@@ -442,8 +441,17 @@ int record_run(const struct record_options *options, struct record_result *resul
 	int problem = begin_precheck(options, &state, err);
 
 	r.markers.fd = r.markers.notify = -1;
-	if (problem != RECORD_OK || (problem = make_dir(&r, label, wall, err)) != RECORD_OK)
+	if (problem != RECORD_OK)
 		return problem;
+	/* From here on Ctrl-C means the command, which is about to start. */
+	r.signals = launch_block_signals(err);
+	if (r.signals < 0)
+		return RECORD_TROUBLE;
+	problem = make_dir(&r, label, wall, err);
+	if (problem != RECORD_OK) {
+		close(r.signals);
+		return problem;
+	}
 	begin = begin_build(options, &state, label, wall);
 	result->run.label = strdup(label);
 	result->run.command_line = strdup(json_get_text(begin, "command", label));

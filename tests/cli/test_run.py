@@ -208,6 +208,14 @@ def test_a_full_disk_does_not_stop_the_command(assay, tmp_path):
         subprocess.run(["umount", "-l", small], check=True)
 
 
+def test_a_limit_on_file_sizes_does_not_stop_the_command(assay, program):
+    script = f"ulimit -f 1; exec {program} run --precheck off -o out -- sh -c 'head -c 100000 /dev/zero; exit 5'"
+    got = subprocess.run(["sh", "-c", script], cwd=assay("doctor").cwd, capture_output=True, check=False)
+    assert got.returncode == 5
+    assert got.stdout == bytes(100000)
+    assert b"File too large" in got.stderr
+
+
 def test_descendants_that_live_on_are_named_and_waited_for_on_request(assay):
     script = "setsid sh -c 'sleep 1' >/dev/null 2>&1 & exit 0"
     got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", script)

@@ -178,7 +178,7 @@ static pid_t pretend(int hold[2], bool apart)
 			_exit(0);
 		prctl(PR_SET_NAME, "assay");
 		if (fork() == 0) {
-			prctl(PR_SET_NAME, "assay-helper");
+			prctl(PR_SET_NAME, "measure-helper");
 			/* Only now is everything as it should be. */
 			pid = getppid();
 			if (write(tell[1], &pid, sizeof pid) != sizeof pid)
