@@ -176,24 +176,34 @@ char *fs_absolute(const char *path)
 	return getcwd(cwd, sizeof cwd) ? fs_join(cwd, path) : NULL;
 }
 
+/* The folder that the program lies in, "" where unknown. Asked once: later, another mount namespace or another program
+ * under the same name may have changed the answer. */
+static const char *program_folder(void)
+{
+	static char folder[PATH_MAX];
+	static bool asked;
+	ssize_t length;
+
+	if (asked)
+		return folder;
+	asked = true;
+	length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+	folder[length > 0 ? length : 0] = '\0';
+	if (length > 0)
+		*strrchr(folder, '/') = '\0';
+	return folder;
+}
+
 char *fs_find_companion(const char *name)
 {
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *slash, *path;
+	const char *const folders[] = {program_folder(), ASSAY_PLUGIN_DIR};
 
-	if (length > 0) {
-		self[length] = '\0';
-		slash = strrchr(self, '/');
-		*slash = '\0';
-		path = fs_join(self, name);
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		char *path = fs_join(folders[i], name);
+
 		if (path && access(path, R_OK) == 0)
 			return path;
 		free(path);
 	}
-	path = fs_join(ASSAY_PLUGIN_DIR, name);
-	if (path && access(path, R_OK) == 0)
-		return path;
-	free(path);
 	return NULL;
 }

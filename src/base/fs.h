@@ -37,7 +37,7 @@ char *fs_join(const char *dir, const char *name);
 char *fs_absolute(const char *path);
 
 /* A file that was built or installed beside the program (a plug-in, the page's script): looks in the program's own
- * folder, then in PREFIX/lib.../assay. Returns an owned path, or NULL where there is none. */
+ * folder, then in PREFIX/lib.../assay. Returns an owned path, or NULL where there is none. Not for several threads. */
 char *fs_find_companion(const char *name);
 
 #endif

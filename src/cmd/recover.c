@@ -16,7 +16,8 @@ struct recover_args {
 };
 
 static const struct option options[] = {
-	{"force", 'f', OPTION_FLAG, offsetof(struct recover_args, force), NULL, "replace a run.json that is there already", NULL},
+	{"force", 'f', OPTION_FLAG, offsetof(struct recover_args, force), NULL,
+	 "replace a run.json that is there already", NULL},
 	{"quiet", 'q', OPTION_FLAG, offsetof(struct recover_args, quiet), NULL, "print no summary", NULL},
 	{"json", 0, OPTION_FLAG, offsetof(struct recover_args, json), NULL, "print run.json on standard output", NULL},
 	OPTIONS_END,
@@ -61,7 +62,9 @@ static int recover(const struct recover_args *a, const char *path)
 	if (rundir_open(&dir, path, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
 	if (fs_exists(dir.run_json) && !a->force) {
-		error_set(&err, "%s is there already: the run ended in good order (--force rebuilds it from the records)", dir.run_json);
+		error_set(&err,
+			  "%s is there already: the run ended in good order (--force rebuilds it from the records)",
+			  dir.run_json);
 		return trouble(&err, EXIT_USAGE);
 	}
 	begin = json_read_file(dir.begin_json, &err);

@@ -25,8 +25,10 @@ struct run_args {
 static const struct option options[] = {
 	{"out", 'o', OPTION_TEXT, offsetof(struct run_args, out), "DIR", "folder for the results; must be new or empty",
 	 "assay-runs/DATE-LABEL"},
-	{"label", 0, OPTION_TEXT, offsetof(struct run_args, label), "TEXT", "name of this run in reports", "the command's name"},
-	{"env", 0, OPTION_LIST, offsetof(struct run_args, env), "K=V", "set a variable for the command; may be repeated", NULL},
+	{"label", 0, OPTION_TEXT, offsetof(struct run_args, label), "TEXT", "name of this run in reports",
+	 "the command's name"},
+	{"env", 0, OPTION_LIST, offsetof(struct run_args, env), "K=V",
+	 "set a variable for the command; may be repeated", NULL},
 	{"timeout", 0, OPTION_NUMBER, offsetof(struct run_args, timeout_s), "S",
 	 "end the whole process tree after S seconds (TERM, 5 s later KILL); exit status 124", "none", NULL, 0, 1e9},
 	{"interval", 0, OPTION_NUMBER, offsetof(struct run_args, interval_ms), "MS",
@@ -177,20 +179,19 @@ const struct command cmd_run = {
 	.name = "run",
 	.summary = "run a command and tell what it cost, phase by phase",
 	.usage = "[options] -- COMMAND [ARG...]",
-	.description =
-		"Runs the command unchanged, follows its whole process tree, and records CPU,\n"
-		"memory, disk and pressure on one time axis. The run is split into phases: by\n"
-		"lines that are appended to the file in $ASSAY_MARKERS, by assay_mark() in C,\n"
-		"or by the output of engines that assay knows. The exit status is the\n"
-		"command's own (128+N for signal N, 124 after a timeout, 127 and 126 where it\n"
-		"could not be started).",
+	.description = "Runs the command unchanged, follows its whole process tree, and records CPU,\n"
+		       "memory, disk and pressure on one time axis. The run is split into phases: by\n"
+		       "lines that are appended to the file in $ASSAY_MARKERS, by assay_mark() in C,\n"
+		       "or by the output of engines that assay knows. The exit status is the\n"
+		       "command's own (128+N for signal N, 124 after a timeout, 127 and 126 where it\n"
+		       "could not be started).",
 	.options = options,
-	.examples =
-		"# what did this cost?\n"
-		"assay run -- make -j4\n"
-		"# phases of a script of your own\n"
-		"assay run -o result -- sh -c 'echo load >> $ASSAY_MARKERS; sleep 1; echo work >> $ASSAY_MARKERS; gzip -k big'\n"
-		"# an engine, for a script\n"
-		"assay run -q --json=run.json -- llama-bench -m model.gguf\n",
+	.examples = "# what did this cost?\n"
+		    "assay run -- make -j4\n"
+		    "# phases of a script of your own\n"
+		    "assay run -o result -- sh -c 'echo load >> $ASSAY_MARKERS; sleep 1; echo work >> $ASSAY_MARKERS; "
+		    "gzip -k big'\n"
+		    "# an engine, for a script\n"
+		    "assay run -q --json=run.json -- llama-bench -m model.gguf\n",
 	.run = run,
 };

@@ -129,7 +129,7 @@ void text_copy(char *ret, size_t size, const char *at, const char *const *ends)
 		if (end && (size_t)(end - from) < length)
 			length = (size_t)(end - from);
 	}
-	while (length > 0 && isspace((unsigned char)from[length - 1]))
+	while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t'))
 		length--;
 	length = utf8_cut(from, length, size - 1);
 	memcpy(ret, from, length);

@@ -14,8 +14,8 @@
 
 /* With fork events, /proc is still scanned so often: a set-user-ID program, say, ends the events below it. */
 #define CHECK_EVERY_NS (5 * NS_PER_S)
-/* A scan takes at most a hundredth of a core: its last cost in CPU time, times this, must have passed. */
-#define SCAN_FACTOR 100
+/* A scan takes at most 0.5% of a core: its last cost in CPU time, times this, must have passed. */
+#define SCAN_FACTOR 200
 #define REJUDGE_EVERY_NS (2 * NS_PER_S)
 /* How long a process that a scan has found may wait for its fork event before it counts as one without. */
 #define EVENT_LATE_NS (20 * NS_PER_MS)

@@ -9,7 +9,8 @@
 #include "model/phase.h"
 #include "model/warnings.h"
 
-/* One test of a benchmark tool, as printed: "pp64", "tg16 @ d32", "pp64+tg16". Missing figures are NaN, missing counts -1. */
+/* One test of a benchmark tool, as printed: "pp64", "tg16 @ d32", "pp64+tg16". Missing figures are NaN, missing counts
+ * -1. */
 struct engine_test {
 	char name[PHASE_NAME_MAX];
 	char model[96];

@@ -11,10 +11,11 @@ bool mask_is_secret_name(const char *name)
 		const char *word;
 		bool whole;
 	} words[] = {
-		{"token", true},      {"secret", false},     {"passw", false},      {"api-key", true},    {"api_key", true},
-		{"apikey", true},     {"credential", false}, {"auth", true},        {"authorization", true},
-		{"private-key", true}, {"private_key", true}, {"access-key", true}, {"access_key", true}, {"bearer", true},
-		{"cookie", true},     {"-hft", true},        {"session-key", true}, {"session_key", true},
+		{"token", true},	 {"secret", false},	{"passw", false},      {"api-key", true},
+		{"api_key", true},	 {"apikey", true},	{"credential", false}, {"auth", true},
+		{"authorization", true}, {"private-key", true}, {"private_key", true}, {"access-key", true},
+		{"access_key", true},	 {"bearer", true},	{"cookie", true},      {"-hft", true},
+		{"session-key", true},	 {"session_key", true},
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -41,9 +42,9 @@ static size_t known_token(const char *text)
 		const char *prefix;
 		size_t least; /* characters behind the prefix */
 	} forms[] = {
-		{"hf_", 16}, {"sk-", 16}, {"sk_", 16}, {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20}, {"ghu_", 20},
-		{"github_pat_", 20}, {"glpat-", 16}, {"AKIA", 16}, {"ASIA", 16}, {"xoxb-", 10}, {"xoxp-", 10}, {"nvapi-", 16},
-		{"eyJ", 30}, {"AIza", 30}, {"npm_", 20}, {"pypi-", 20},
+		{"hf_", 16},   {"sk-", 16},	    {"sk_", 16},    {"ghp_", 20}, {"gho_", 20}, {"ghs_", 20},
+		{"ghu_", 20},  {"github_pat_", 20}, {"glpat-", 16}, {"AKIA", 16}, {"ASIA", 16}, {"xoxb-", 10},
+		{"xoxp-", 10}, {"nvapi-", 16},	    {"eyJ", 30},    {"AIza", 30}, {"npm_", 20}, {"pypi-", 20},
 	};
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -142,7 +143,9 @@ void mask_text(struct buf *out, const char *text)
 
 static void append_quoted(struct buf *out, const char *text)
 {
-	bool plain = *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,@%+[]") == strlen(text);
+	bool plain =
+		*text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,@%+[]") ==
+				 strlen(text);
 
 	if (plain) {
 		buf_puts(out, text);
@@ -173,7 +176,8 @@ void mask_command(struct buf *out, char *const *argv)
 		else
 			mask_text(&clean, argv[i]);
 		append_quoted(out, clean.text);
-		next_is_secret = argv[i][0] == '-' && !strchr(argv[i], '=') && !strchr(argv[i], ' ') && mask_is_secret_name(argv[i]);
+		next_is_secret = argv[i][0] == '-' && !strchr(argv[i], '=') && !strchr(argv[i], ' ') &&
+				 mask_is_secret_name(argv[i]);
 		out->failed |= clean.failed;
 		buf_release(&clean);
 	}

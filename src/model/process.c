@@ -15,7 +15,8 @@ static size_t descriptors_allowed(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 2 * DESCRIPTORS_FOR_OTHERS)
 		return DESCRIPTORS_FOR_OTHERS / 2;
 	/* Past some number, the kernel's memory for open /proc files would be felt. */
-	return limit.rlim_cur > 65536 ? 65536 - DESCRIPTORS_FOR_OTHERS : (size_t)limit.rlim_cur - DESCRIPTORS_FOR_OTHERS;
+	return limit.rlim_cur > 65536 ? 65536 - DESCRIPTORS_FOR_OTHERS
+				      : (size_t)limit.rlim_cur - DESCRIPTORS_FOR_OTHERS;
 }
 
 void process_table_init(struct process_table *t)

@@ -1,7 +1,7 @@
 /* The processes of the target's tree, as far as they were seen.
  *
- * Pure data: who finds processes (exec/tree) and who reads their counters (the sources) are not known here. A process is
- * (pid, start time), so a pid that is used again is another process. */
+ * Pure data: who finds processes (exec/tree) and who reads their counters (the sources) are not known here. A process
+ * is (pid, start time), so a pid that is used again is another process. */
 #ifndef ASSAY_MODEL_PROCESS_H
 #define ASSAY_MODEL_PROCESS_H
 
@@ -19,7 +19,8 @@ struct process {
 	int64_t first_seen, last_seen;
 	bool alive;
 	char comm[64];
-	char *command; /* arguments separated by blanks, at most 512 bytes, owned; NULL: not readable or a kernel's zombie */
+	char *command;	    /* arguments separated by blanks, at most 512 bytes, owned; NULL: not readable or a kernel's
+			       zombie */
 	bool command_stale; /* it has become another program since `command` was read */
 
 	/* Kept up to date by the sources, counters through usage_read; -1: not known. */
@@ -30,9 +31,9 @@ struct process {
 	int64_t read_bytes, write_bytes; /* at the storage layer */
 	int64_t read_chars, write_chars, read_calls, write_calls; /* through system calls */
 
-	/* What spares reads of a process that sleeps: its CPU clock now, and what that was when each file was last read (-1:
-	 * not known). `ran`: it is taken to have used CPU time since the tick before. Setting stat_read_at to 0 asks for a
-	 * reading at the next tick. */
+	/* What spares reads of a process that sleeps: its CPU clock now, and what that was when each file was last read
+	 * (-1: not known). `ran`: it is taken to have used CPU time since the tick before. Setting stat_read_at to 0
+	 * asks for a reading at the next tick. */
 	int64_t clock_ns, clock_at_io, clock_at_waits;
 	int64_t stat_read_at, statm_read_at; /* time of the last read, 0: never */
 	uint64_t waits_visits;               /* how often its threads have been listed */

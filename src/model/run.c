@@ -14,10 +14,29 @@ const char *run_status_name(enum run_status status)
 }
 
 const struct phase_figures phase_figures_none = {
-	.cpu_s = NAN, .cpu_user_s = NAN, .cpu_system_s = NAN, .runqueue_wait_s = NAN, .rss_peak = NAN, .anon_peak = NAN, .file_peak = NAN,
-	.swap_peak = NAN, .pss_peak = NAN, .machine_refault_bytes = NAN, .read_bytes = NAN, .write_bytes = NAN, .read_chars = NAN, .write_chars = NAN, .minor_faults = NAN,
-	.major_faults = NAN, .psi_cpu_some = NAN, .psi_memory_some = NAN, .psi_memory_full = NAN, .psi_io_some = NAN,
-	.psi_io_full = NAN, .threads_max = NAN, .processes_max = NAN,
+	.cpu_s = NAN,
+	.cpu_user_s = NAN,
+	.cpu_system_s = NAN,
+	.runqueue_wait_s = NAN,
+	.rss_peak = NAN,
+	.anon_peak = NAN,
+	.file_peak = NAN,
+	.swap_peak = NAN,
+	.pss_peak = NAN,
+	.machine_refault_bytes = NAN,
+	.read_bytes = NAN,
+	.write_bytes = NAN,
+	.read_chars = NAN,
+	.write_chars = NAN,
+	.minor_faults = NAN,
+	.major_faults = NAN,
+	.psi_cpu_some = NAN,
+	.psi_memory_some = NAN,
+	.psi_memory_full = NAN,
+	.psi_io_some = NAN,
+	.psi_io_full = NAN,
+	.threads_max = NAN,
+	.processes_max = NAN,
 };
 
 void run_init(struct run *r)

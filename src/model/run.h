@@ -20,11 +20,13 @@ const char *run_status_name(enum run_status status);
 struct phase_figures {
 	double cpu_s, cpu_user_s, cpu_system_s; /* cpu_s is from a finer clock than its two parts */
 	double runqueue_wait_s;
-	double rss_peak, anon_peak, file_peak, swap_peak, pss_peak; /* bytes, over the phase's ticks, summed over the tree */
+	double rss_peak, anon_peak, file_peak, swap_peak,
+		pss_peak;			  /* bytes, over the phase's ticks, summed over the tree */
 	double read_bytes, write_bytes;           /* at the storage layer, of the tree */
 	double read_chars, write_chars;           /* through system calls */
 	double minor_faults, major_faults;
-	double psi_cpu_some, psi_memory_some, psi_memory_full, psi_io_some, psi_io_full; /* share of the phase, machine */
+	double psi_cpu_some, psi_memory_some, psi_memory_full, psi_io_some,
+		psi_io_full;	      /* share of the phase, machine */
 	double machine_refault_bytes; /* file pages that were dropped and read again, whole machine */
 	double threads_max, processes_max;
 };
@@ -59,7 +61,8 @@ struct run {
 	struct engine_result engine;
 	bool has_engine;
 
-	double wall_s, cpu_user_s, cpu_system_s; /* of the tree: rusage of what was reaped, and of survivors as last seen */
+	double wall_s, cpu_user_s,
+		cpu_system_s; /* of the tree: rusage of what was reaped, and of survivors as last seen */
 
 	double rss_peak, anon_peak;     /* bytes, summed over the tree at one tick, refined by high-water marks */
 	double max_rss_process;         /* ru_maxrss: the largest single process */

@@ -1,9 +1,10 @@
 /* What the whole tree has used up, so that neither what short-lived children used is lost nor anything counted twice.
  *
- * A parent that waits for a child inherits its counters: CPU times and faults in counters of their own, input and output
- * in the same ones. When a parent's inheritance grows, what was counted already of the children that have ended is taken
- * off first, and the rest is news of what nobody saw. A child's end is often noticed a little after its parent's
- * inheritance, so growth waits for one round of readings. Children that nobody waits for keep what was last read. */
+ * A parent that waits for a child inherits its counters: CPU times and faults in counters of their own, input and
+ * output in the same ones. When a parent's inheritance grows, what was counted already of the children that have ended
+ * is taken off first, and the rest is news of what nobody saw. A child's end is often noticed a little after its
+ * parent's inheritance, so growth waits for one round of readings. Children that nobody waits for keep what was last
+ * read. */
 #ifndef ASSAY_MODEL_USAGE_H
 #define ASSAY_MODEL_USAGE_H
 

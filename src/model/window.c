@@ -6,7 +6,11 @@ void windows_begin(struct windows *w, enum series_kind kind, struct window *item
 {
 	*w = (struct windows){.items = items, .count = count, .kind = kind};
 	for (size_t i = 0; i < count; i++)
-		items[i] = (struct window){.start = items[i].start, .end = items[i].end, .mean = NAN, .max = NAN, .min = NAN,
+		items[i] = (struct window){.start = items[i].start,
+					   .end = items[i].end,
+					   .mean = NAN,
+					   .max = NAN,
+					   .min = NAN,
 					   .growth = NAN};
 }
 

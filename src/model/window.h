@@ -1,6 +1,7 @@
 /* Windows: what a counter did in each phase, from one pass over its points in the order of time.
  *
- * Pure functions; nothing is kept but a few numbers per window, so a day's recording needs no more memory than a second's. */
+ * Pure functions; nothing is kept but a few numbers per window, so a day's recording needs no more memory than a
+ * second's. */
 #ifndef ASSAY_MODEL_WINDOW_H
 #define ASSAY_MODEL_WINDOW_H
 

@@ -60,11 +60,26 @@ int begin_precheck(const struct record_options *options, struct machine_state *r
 /* Variables that change how fast a program is, and tell nothing else. All others are not recorded. */
 static bool may_be_recorded(const char *name)
 {
-	static const char *const names[] = {"LANG",        "TZ",           "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-					    "ROCR_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "SLURM_JOB_ID", "SLURM_NTASKS",
-					    "SLURM_CPUS_PER_TASK", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "MALLOC_ARENA_MAX",
-					    "MALLOC_CONF", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS",
-					    "BLIS_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS", "NUMEXPR_NUM_THREADS"};
+	static const char *const names[] = {"LANG",
+					    "TZ",
+					    "CUDA_VISIBLE_DEVICES",
+					    "HIP_VISIBLE_DEVICES",
+					    "ROCR_VISIBLE_DEVICES",
+					    "CUDA_DEVICE_ORDER",
+					    "SLURM_JOB_ID",
+					    "SLURM_NTASKS",
+					    "SLURM_CPUS_PER_TASK",
+					    "HF_HUB_OFFLINE",
+					    "TOKENIZERS_PARALLELISM",
+					    "MALLOC_ARENA_MAX",
+					    "MALLOC_CONF",
+					    "OPENBLAS_NUM_THREADS",
+					    "OPENBLAS_CORETYPE",
+					    "MKL_NUM_THREADS",
+					    "BLIS_NUM_THREADS",
+					    "GOMAXPROCS",
+					    "RAYON_NUM_THREADS",
+					    "NUMEXPR_NUM_THREADS"};
 	static const char *const prefixes[] = {"OMP_", "KMP_", "GOMP_", "LC_", "GGML_"};
 
 	if (mask_is_secret_name(name))
@@ -207,7 +222,8 @@ char **begin_environment(const struct record_options *options, const char *marke
 	environment = calloc(room, sizeof *environment);
 	if (!environment)
 		return NULL;
-	/* Not through set_copy: an environment may hold a name twice, or an entry without "=", and is passed on as it is. */
+	/* Not through set_copy: an environment may hold a name twice, or an entry without "=", and is passed on as it
+	 * is. */
 	for (char **e = environ; e && *e; e++)
 		failed |= !(environment[count++] = strdup(*e));
 	for (const char *const *e = options->env; !failed && e && *e; e++)

@@ -58,19 +58,21 @@ static void note_process(struct run *run, const struct wire_process *p, uint32_t
 	row->cpu_s = p->user_ns < 0 ? NAN : (double)(p->user_ns + p->system_ns) / 1e9;
 	row->rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
 	row->anon_peak = p->anon_peak < 0 ? NAN : (double)p->anon_peak;
-	memcpy(row->comm, comm, strnlen(comm, used - sizeof *p < sizeof row->comm ? used - sizeof *p : sizeof row->comm - 1));
+	memcpy(row->comm, comm,
+	       strnlen(comm, used - sizeof *p < sizeof row->comm ? used - sizeof *p : sizeof row->comm - 1));
 }
 
 /* A record that is too short for its type is passed over: a newer assay may write other ones. */
-static int note_record(struct monitor_facts *facts, struct run *run, enum finish_mode mode, const struct segment_record *r,
-		       const void *payload, struct error *err)
+static int note_record(struct monitor_facts *facts, struct run *run, enum finish_mode mode,
+		       const struct segment_record *r, const void *payload, struct error *err)
 {
 	if (r->type == WIRE_MARK && r->used > sizeof(struct wire_mark)) {
 		const struct wire_mark *mark = payload;
 
 		facts->marks_end = mark->end;
 		/* One without a time of its own was seen a little after it was made, perhaps after the end. */
-		return add_mark(facts, mark->seen && mark->t > run->end && run->end ? run->end : mark->t, (const char *)(mark + 1), r->used - sizeof *mark, err);
+		return add_mark(facts, mark->seen && mark->t > run->end && run->end ? run->end : mark->t,
+				(const char *)(mark + 1), r->used - sizeof *mark, err);
 	}
 	if (r->type == WIRE_POINTS && r->used >= sizeof(struct wire_points))
 		facts->last_t = ((const struct wire_points *)payload)->t;
@@ -83,8 +85,8 @@ static int note_record(struct monitor_facts *facts, struct run *run, enum finish
 	return 0;
 }
 
-static int read_monitor(struct segment_reader *reader, struct monitor_facts *facts, struct run *run, enum finish_mode mode,
-			struct error *err)
+static int read_monitor(struct segment_reader *reader, struct monitor_facts *facts, struct run *run,
+			enum finish_mode mode, struct error *err)
 {
 	struct segment_record record;
 	const void *payload;
@@ -187,8 +189,8 @@ static int read_late_marks(const struct rundir *dir, struct monitor_facts *facts
 			return -1;
 	}
 	if (untimed)
-		warnings_add(&run->warnings, "%zu phase mark%s came when nobody was watching; %s put at the end.", untimed,
-			     untimed == 1 ? "" : "s", untimed == 1 ? "it is" : "they are");
+		warnings_add(&run->warnings, "%zu phase mark%s came when nobody was watching; %s put at the end.",
+			     untimed, untimed == 1 ? "" : "s", untimed == 1 ? "it is" : "they are");
 	return 0;
 }
 
@@ -216,12 +218,15 @@ static void note_log(struct run *run, const struct line_counts *counts)
 	for (size_t i = 0; i < run->engine.warnings.count; i++)
 		warnings_add(&run->warnings, "%s", run->engine.warnings.texts[i]);
 	if (counts->cut)
-		warnings_add(&run->warnings, "Lines of the output that were longer than %d bytes, and were cut: %" PRIu64 ".",
+		warnings_add(&run->warnings,
+			     "Lines of the output that were longer than %d bytes, and were cut: %" PRIu64 ".",
 			     LOG_LINE_MAX, counts->cut);
 	if (counts->invalid_utf8)
-		warnings_add(&run->warnings, "Lines of the output that were not valid UTF-8: %" PRIu64 ".", counts->invalid_utf8);
+		warnings_add(&run->warnings, "Lines of the output that were not valid UTF-8: %" PRIu64 ".",
+			     counts->invalid_utf8);
 	if (counts->binary)
-		warnings_add(&run->warnings, "Lines of the output that held control bytes: %" PRIu64 ".", counts->binary);
+		warnings_add(&run->warnings, "Lines of the output that held control bytes: %" PRIu64 ".",
+			     counts->binary);
 }
 
 static int read_engine(const struct rundir *dir, const json_t *begin, const volatile int *hurry, struct run *run,
@@ -240,8 +245,11 @@ static int read_engine(const struct rundir *dir, const json_t *begin, const vola
 	context.argv = words;
 	set = words ? engine_set_new(name, &context) : NULL;
 	if (set) {
-		loglines_feed(dir, set, run->end, hurry, &counts, &run->warnings);
+		bool timed = loglines_feed(dir, set, run->end, hurry, &counts, &run->warnings);
+
 		failed = engine_set_finish(set, &run->engine, err);
+		if (!timed)
+			marks_release(&run->engine.marks);
 		engine_set_free(set);
 	} else {
 		error_set(err, "out of memory for the parser '%s'", name);
@@ -262,7 +270,8 @@ static int find_phases(struct run *run, const struct monitor_facts *facts, struc
 	const struct marks *marks = facts->marks.count ? &facts->marks : &run->engine.marks;
 
 	if (facts->marks_lost)
-		warnings_add(&run->warnings, "%" PRIu64 " phase marks past the %dth were dropped.", facts->marks_lost, MARKS_MAX);
+		warnings_add(&run->warnings, "%" PRIu64 " phase marks past the %dth were dropped.", facts->marks_lost,
+			     MARKS_MAX);
 	return phases_from_marks(&run->phases, marks, run->start, run->end, "start", &run->warnings, err);
 }
 
@@ -311,11 +320,16 @@ static void fill_recovered(struct run *run, const json_t *begin)
 static void build_timeline(const struct rundir *dir, const volatile int *hurry, struct run *run)
 {
 	struct error err;
+	int problem;
 
-	if (hurry && *hurry)
-		warnings_add(&run->warnings, "timeline.h5 was left out: assay was interrupted (`assay recover` makes it).");
-	else if (timeline_file_build(dir->monitor_seg, dir->timeline_h5, run->start, run->wall_start_ns, hurry, &err) < 0)
-		warnings_add(&run->warnings, "timeline.h5 is missing: %s.", err.text);
+	if (hurry && *hurry) {
+		warnings_add(&run->warnings,
+			     "timeline.h5 was left out: assay was interrupted (`assay recover --force` makes it).");
+		return;
+	}
+	problem = timeline_file_build(dir->monitor_seg, dir->timeline_h5, run->start, run->wall_start_ns, hurry, &err);
+	if (problem)
+		warnings_add(&run->warnings, "timeline.h5 is %s: %s.", problem > 0 ? "incomplete" : "missing", err.text);
 }
 
 static int read_monitor_parts(const struct rundir *dir, struct segment_reader *reader, enum finish_mode mode,
@@ -328,8 +342,8 @@ static int read_monitor_parts(const struct rundir *dir, struct segment_reader *r
 	if (read_monitor(reader, facts, run, mode, &damage) < 0)
 		warnings_add(&run->warnings, "%s.", damage.text);
 	if (segment.dropped)
-		warnings_add(&run->warnings, "%s: %" PRIu64 " records were dropped (%s).", dir->monitor_seg, segment.dropped,
-			     segment.stopped ? strerror(segment.stopped) : "no room");
+		warnings_add(&run->warnings, "%s: %" PRIu64 " records were dropped (%s).", dir->monitor_seg,
+			     segment.dropped, segment.stopped ? strerror(segment.stopped) : "no room");
 	if (mode == FINISH_RECOVERED) {
 		run->start = run->start ? run->start : segment.mono_ns;
 		run->end = facts->last_t > run->end ? facts->last_t : run->end;
@@ -338,8 +352,8 @@ static int read_monitor_parts(const struct rundir *dir, struct segment_reader *r
 	return 0;
 }
 
-int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry, struct run *run,
-	       struct error *err)
+int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry,
+	       struct run *run, struct error *err)
 {
 	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
 	struct monitor_facts facts = {0};

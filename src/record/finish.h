@@ -1,5 +1,5 @@
-/* From what was recorded to run.json and timeline.h5: a function of the run directory alone, so that `recover` does for a
- * killed run what `run` does for its own. */
+/* From what was recorded to run.json and timeline.h5: a function of the run directory alone, so that `recover` does for
+ * a killed run what `run` does for its own. */
 #ifndef ASSAY_RECORD_FINISH_H
 #define ASSAY_RECORD_FINISH_H
 
@@ -16,7 +16,7 @@ enum finish_mode {
 /* Fills what can be known of *run from the directory and builds timeline.h5. `begin` is begin.json, borrowed, or NULL.
  * *hurry (may be NULL), set by a signal, leaves out what takes time, with a warning. What cannot be read is named in
  * run->warnings; fails only where nothing could be found at all. */
-int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry, struct run *run,
-	       struct error *err);
+int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry,
+	       struct run *run, struct error *err);
 
 #endif

@@ -38,7 +38,8 @@ static bool feed_stretch(struct feed *f, unsigned stream, uint64_t offset, uint6
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
-			warnings_add(f->warnings, "%s: shorter than its record says; what is missing was not parsed.", f->paths[stream]);
+			warnings_add(f->warnings, "%s: shorter than its record says; what is missing was not parsed.",
+				     f->paths[stream]);
 			return true;
 		}
 		line_splitter_feed(f->splitters[stream], t, piece, (size_t)got);
@@ -69,7 +70,8 @@ static void feed_by_record(struct feed *f, struct segment_reader *reader)
 			return;
 	}
 	if (got < 0)
-		warnings_add(f->warnings, "The times of the output are damaged; what came later was not parsed: %s.", err.text);
+		warnings_add(f->warnings, "The times of the output are damaged; what came later was not parsed: %s.",
+			     err.text);
 }
 
 static void feed_whole(struct feed *f, int64_t t)
@@ -102,16 +104,19 @@ static void finish_splitters(struct feed *f, struct line_counts *total)
 	}
 }
 
-void loglines_feed(const struct rundir *dir, struct engine_set *set, int64_t end, const volatile int *hurry,
+bool loglines_feed(const struct rundir *dir, struct engine_set *set, int64_t end, const volatile int *hurry,
 		   struct line_counts *ret_counts, struct warnings *warnings)
 {
 	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
 	struct feed f = {
-		.paths = {[WIRE_STDOUT] = dir->stdout_log, [WIRE_STDERR] = dir->stderr_log, [WIRE_TERMINAL] = dir->terminal_log},
+		.paths = {[WIRE_STDOUT] = dir->stdout_log,
+			  [WIRE_STDERR] = dir->stderr_log,
+			  [WIRE_TERMINAL] = dir->terminal_log},
 		.hurry = hurry,
 		.warnings = warnings,
 	};
 	struct error err;
+	bool timed;
 
 	for (int i = 0; i < STREAMS; i++) {
 		f.fds[i] = open(f.paths[i], O_RDONLY | O_CLOEXEC);
@@ -123,10 +128,12 @@ void loglines_feed(const struct rundir *dir, struct engine_set *set, int64_t end
 			f.fds[i] = -1;
 		}
 	}
-	if (segment_reader_open(dir->output_seg, SEGMENT_KIND_OUTPUT, &reader, &err) == 0)
+	timed = segment_reader_open(dir->output_seg, SEGMENT_KIND_OUTPUT, &reader, &err) == 0;
+	if (timed)
 		feed_by_record(&f, reader);
 	else
 		feed_whole(&f, end);
 	*ret_counts = (struct line_counts){0};
 	finish_splitters(&f, ret_counts);
+	return timed;
 }

@@ -13,8 +13,8 @@
 
 #define LINE_MAX_BYTES 4096
 
-bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t, const char **ret_name, size_t *ret_length,
-		  bool *ret_has_time)
+bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t, const char **ret_name,
+		  size_t *ret_length, bool *ret_has_time)
 {
 	size_t digits = 0;
 

@@ -12,10 +12,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* One line, without its newline: *ret_t is the time it names (ns of CLOCK_MONOTONIC) or `seen`; the name is what is left
- * (borrowed from the line), blanks around it removed. Returns false for an empty line. */
-bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t, const char **ret_name, size_t *ret_length,
-		  bool *ret_has_time);
+/* One line, without its newline: *ret_t is the time it names (ns of CLOCK_MONOTONIC) or `seen`; the name is what is
+ * left (borrowed from the line), blanks around it removed. Returns false for an empty line. */
+bool marker_parse(const char *line, size_t length, int64_t seen, int64_t *ret_t, const char **ret_name,
+		  size_t *ret_length, bool *ret_has_time);
 
 /* Gets each mark: its time, whether the line named that time, its name, and the offset behind its line. */
 typedef void marker_handler(void *context, int64_t t, bool has_time, const char *name, size_t length, uint64_t end);

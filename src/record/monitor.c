@@ -96,8 +96,8 @@ static void open_sources(struct monitor *m)
 	}
 }
 
-int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns, struct warnings *warnings,
-		struct monitor **ret, struct error *err)
+int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns,
+		struct warnings *warnings, struct monitor **ret, struct error *err)
 {
 	struct monitor *m = calloc(1, sizeof *m);
 	int failed;
@@ -302,14 +302,15 @@ void monitor_run(struct monitor *m, int64_t now)
 		tree_update(m->tree, now);
 		read_slow(m, now);
 		after = clock_process_ns();
-		m->slow = stretched(&m->slow_cost, after - spent, m->requested > SLOW_NS ? m->requested : SLOW_NS, SLOW_MAX_NS,
-				    SLOW_BUDGET);
+		m->slow = stretched(&m->slow_cost, after - spent, m->requested > SLOW_NS ? m->requested : SLOW_NS,
+				    SLOW_MAX_NS, SLOW_BUDGET);
 		m->next_slow = next_after(m->next_slow, m->slow, now);
 		spent = after;
 	}
 	if (now >= m->next_tick) {
 		read_tick(m, now);
-		m->interval = stretched(&m->tick_cost, clock_process_ns() - spent, m->requested, INTERVAL_MAX_NS, TICK_BUDGET);
+		m->interval = stretched(&m->tick_cost, clock_process_ns() - spent, m->requested, INTERVAL_MAX_NS,
+					TICK_BUDGET);
 		m->context.interval_ns = m->interval;
 		m->next_tick = next_after(m->next_tick, m->interval, now);
 	}
@@ -366,9 +367,11 @@ void monitor_report(struct monitor *m, struct run *run)
 			     (unsigned long long)counts.processes, counts.why);
 	run->ticks = m->ticks;
 	run->interval_requested_ms = (double)m->requested / 1e6;
-	run->interval_effective_ms = m->ticks > 1 && lasted > 0 ? (double)lasted / (double)(m->ticks - 1) / 1e6 : (double)m->requested / 1e6;
+	run->interval_effective_ms =
+		m->ticks > 1 && lasted > 0 ? (double)lasted / (double)(m->ticks - 1) / 1e6 : (double)m->requested / 1e6;
 	memcpy(run->shown, m->shown, sizeof run->shown);
 	run->shown_count = m->shown_count;
 	if (stopped)
-		warnings_add(&run->warnings, "Counters were no longer kept from some moment on: %s.", strerror(stopped));
+		warnings_add(&run->warnings, "Counters were no longer kept from some moment on: %s.",
+			     strerror(stopped));
 }

@@ -56,7 +56,8 @@ void record_result_release(struct record_result *r)
 	rundir_release(&r->dir);
 }
 
-/* The run directory; where it cannot be written, one below the folder for temporary files, so that the run is not lost. */
+/* The run directory; where it cannot be written, one below the folder for temporary files, so that the run is not lost.
+ */
 static int make_dir(struct recording *r, const char *label, int64_t wall_ns, struct error *err)
 {
 	const char *temporary = getenv("TMPDIR");
@@ -73,7 +74,8 @@ static int make_dir(struct recording *r, const char *label, int64_t wall_ns, str
 		return RECORD_OK;
 	if (asprintf(&elsewhere, "%s/assay-XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
 		elsewhere = NULL;
-	if (elsewhere && mkdtemp(elsewhere) && rundir_create(&r->result->dir, elsewhere, label, wall_ns, &again) == RUNDIR_OK) {
+	if (elsewhere && mkdtemp(elsewhere) &&
+	    rundir_create(&r->result->dir, elsewhere, label, wall_ns, &again) == RUNDIR_OK) {
 		r->has_dir = true;
 		warnings_add(&r->run->warnings, "%s; the results are in %s instead.", why.text, r->result->dir.path);
 	} else {
@@ -87,7 +89,8 @@ static void write_begin(struct recording *r, const json_t *begin)
 	struct error err;
 
 	if (r->has_dir && (!begin || json_write_file(r->result->dir.begin_json, begin, &err) < 0))
-		warnings_add(&r->run->warnings, "begin.json was not written (%s): `assay recover` would know less of this run.",
+		warnings_add(&r->run->warnings,
+			     "begin.json was not written (%s): `assay recover` would know less of this run.",
 			     begin ? err.text : "out of memory");
 }
 
@@ -105,7 +108,8 @@ static void raise_descriptor_limit(void)
 static int prepare(struct recording *r, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
-	char **environment = begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL);
+	char **environment =
+		begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL);
 	struct launch_options options = {
 		.argv = r->options->argv,
 		.environment = environment,
@@ -139,8 +143,9 @@ static int start_watching(struct recording *r, struct error *err)
 	struct error why;
 
 	raise_descriptor_limit();
-	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, r->run->command_line, launch_helper_pid(r->launch),
-			(int64_t)(r->options->interval_ms * 1e6), &r->run->warnings, &r->monitor, err) < 0)
+	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, r->run->command_line,
+			launch_helper_pid(r->launch), (int64_t)(r->options->interval_ms * 1e6), &r->run->warnings,
+			&r->monitor, err) < 0)
 		return -1;
 	r->markers.fd = r->markers.notify = -1;
 	if (r->has_dir && markers_open(&r->markers, d->markers_log, on_mark, r, &why) < 0)
@@ -154,7 +159,8 @@ static void on_exit_of(struct recording *r, const struct wire_exit *e)
 
 	run->cpu_user_s = (isnan(run->cpu_user_s) ? 0 : run->cpu_user_s) + (double)e->user_ns / 1e9;
 	run->cpu_system_s = (isnan(run->cpu_system_s) ? 0 : run->cpu_system_s) + (double)e->system_ns / 1e9;
-	run->voluntary_switches = (isnan(run->voluntary_switches) ? 0 : run->voluntary_switches) + (double)e->voluntary_switches;
+	run->voluntary_switches =
+		(isnan(run->voluntary_switches) ? 0 : run->voluntary_switches) + (double)e->voluntary_switches;
 	run->involuntary_switches =
 		(isnan(run->involuntary_switches) ? 0 : run->involuntary_switches) + (double)e->involuntary_switches;
 	if (isnan(run->max_rss_process) || (double)e->max_rss > run->max_rss_process)
@@ -204,7 +210,8 @@ static void take_events(struct recording *r)
 	}
 }
 
-/* Whether assay would have ended of it. One that the caller ignores says nothing to assay, but perhaps to the command. */
+/* Whether assay would have ended of it. One that the caller ignores says nothing to assay, but perhaps to the command.
+ */
 static bool ends_a_program(int signo)
 {
 	if (launch_signal_ignored(signo))
@@ -305,7 +312,8 @@ static void decide_status(struct recording *r)
 	if (!r->command_ended) {
 		run->status = RUN_PARTIAL;
 		r->result->exit_status = 3;
-		warnings_add(&run->warnings, "The helper that watched the command is gone: its exit status is not known.");
+		warnings_add(&run->warnings,
+			     "The helper that watched the command is gone: its exit status is not known.");
 		return;
 	}
 	run->signo = by_signal ? WTERMSIG(status) : 0;
@@ -332,7 +340,8 @@ static void note_survivors(struct recording *r)
 	if (!run->survivors)
 		return;
 	warnings_add(&run->warnings,
-		     "%zu process%s of the tree still run%s (pid %d%s): what they use from now on is not counted; --wait-tree waits.",
+		     "%zu process%s of the tree still run%s (pid %d%s): what they use from now on is not counted; "
+		     "--wait-tree waits.",
 		     run->survivors, run->survivors == 1 ? "" : "es", run->survivors == 1 ? "s" : "", (int)pids[0],
 		     run->survivors > 1 ? " and others" : "");
 }
@@ -375,7 +384,8 @@ static void finish(struct recording *r, json_t *begin)
 	run->cost_max_rss = own_peak_rss();
 	r->result->json = runjson_build(run, begin);
 	if (r->has_dir && (!r->result->json || json_write_file(r->result->dir.run_json, r->result->json, &err) < 0))
-		warnings_add(&run->warnings, "run.json was not written: %s.", r->result->json ? err.text : "out of memory");
+		warnings_add(&run->warnings, "run.json was not written: %s.",
+			     r->result->json ? err.text : "out of memory");
 }
 
 static int record(struct recording *r, json_t *begin, struct error *err)
@@ -402,7 +412,8 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	markers_close(&r->markers, r->run->end);
 	if (r->markers.cut || r->markers.truncated)
 		warnings_add(&r->run->warnings, "The markers file was %s.",
-			     r->markers.truncated ? "written over (use >> to append)" : "given lines over 4,096 bytes, which were cut");
+			     r->markers.truncated ? "written over (use >> to append)"
+						  : "given lines over 4,096 bytes, which were cut");
 	decide_status(r);
 	note_survivors(r);
 	monitor_report(r->monitor, r->run);

@@ -31,8 +31,8 @@ static void print_totals(const struct run *run, struct buf *out)
 {
 	double cpu = run->cpu_user_s + run->cpu_system_s;
 
-	buf_printf(out, "  wall %s   CPU %s (%s user, %s system", units_seconds(run->wall_s).text, units_seconds(cpu).text,
-		   units_seconds(run->cpu_user_s).text, units_seconds(run->cpu_system_s).text);
+	buf_printf(out, "  wall %s   CPU %s (%s user, %s system", units_seconds(run->wall_s).text,
+		   units_seconds(cpu).text, units_seconds(run->cpu_user_s).text, units_seconds(run->cpu_system_s).text);
 	if (run->wall_s > 0 && !isnan(cpu))
 		buf_printf(out, "; %.2f cores", cpu / run->wall_s);
 	buf_printf(out, ")\n  memory peak %s", units_bytes(run->rss_peak).text);
@@ -69,7 +69,8 @@ static void phase_row(struct table *t, const struct phase *p, const struct phase
 
 static void print_phases(const struct run *run, struct buf *out)
 {
-	static const char *const heads[] = {"phase", "time", "CPU", "cores", "RSS peak", "read", "written", "major faults"};
+	static const char *const heads[] = {"phase",	"time", "CPU",	   "cores",
+					    "RSS peak", "read", "written", "major faults"};
 	CLEANUP(table_release) struct table t;
 	size_t shown = run->phases.count < PHASES_SHOWN ? run->phases.count : PHASES_SHOWN - 1;
 
@@ -117,7 +118,8 @@ static void print_engine(const struct run *run, struct buf *out)
 	if (e->test_count > TESTS_SHOWN)
 		buf_printf(out, "    ... and %zu more tests in run.json\n", e->test_count - TESTS_SHOWN);
 	if (e->request_count > 1)
-		buf_printf(out, "    %s requests\n", units_count((double)(e->request_count + e->requests_dropped)).text);
+		buf_printf(out, "    %s requests\n",
+			   units_count((double)(e->request_count + e->requests_dropped)).text);
 }
 
 static void print_warnings(const struct run *run, bool colour, struct buf *out)
@@ -127,9 +129,11 @@ static void print_warnings(const struct run *run, bool colour, struct buf *out)
 	if (run->warnings.count)
 		buf_putc(out, '\n');
 	for (size_t i = 0; i < shown; i++)
-		buf_printf(out, "  %swarning:%s %s\n", colour ? "\033[33m" : "", colour ? "\033[0m" : "", run->warnings.texts[i]);
+		buf_printf(out, "  %swarning:%s %s\n", colour ? "\033[33m" : "", colour ? "\033[0m" : "",
+			   run->warnings.texts[i]);
 	if (shown < run->warnings.count)
-		buf_printf(out, "  ... and %zu more warnings in run.json\n", run->warnings.count + run->warnings.lost - shown);
+		buf_printf(out, "  ... and %zu more warnings in run.json\n",
+			   run->warnings.count + run->warnings.lost - shown);
 }
 
 void summary_print(const struct run *run, const char *where, bool colour, struct buf *out)
@@ -141,8 +145,9 @@ void summary_print(const struct run *run, const char *where, bool colour, struct
 	print_engine(run, out);
 	print_warnings(run, colour, out);
 	if (!isnan(run->cost_share))
-		buf_printf(out, "\n  watching cost %s of one core and %s; a reading every %.3g ms\n", units_percent(run->cost_share).text,
-			   units_bytes(run->cost_max_rss).text, run->interval_effective_ms);
+		buf_printf(out, "\n  watching cost %s of one core and %s; a reading every %.3g ms\n",
+			   units_percent(run->cost_share).text, units_bytes(run->cost_max_rss).text,
+			   run->interval_effective_ms);
 	if (where)
 		buf_printf(out, "  results: %s\n", where);
 }

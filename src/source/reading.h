@@ -18,9 +18,9 @@ struct pace {
 	int64_t next, began, cost; /* cost: ns, near the lowest of late, since others' use of the CPU can only add to it */
 };
 
-/* What a file of the whole machine or of a cgroup may take: 0.01% of a core. There are a dozen, beside the reading of the
+/* What a file of the whole machine or of a cgroup may take: 0.005% of a core. There are a dozen, beside the reading of the
  * processes that is the purpose. */
-#define PACE_FACTOR 10000
+#define PACE_FACTOR 20000
 
 bool pace_due(struct pace *pace, const struct source_context *c, int64_t now); /* if true, call pace_done after the reads */
 void pace_done(struct pace *pace, int64_t now, int64_t factor);

@@ -1,5 +1,6 @@
-/* A whole run directory of hostile files through what `assay recover` does. The input: three little-endian 32-bit lengths,
- * then the bytes of the monitor segment, the output segment, the markers file, and the log of standard output. */
+/* A whole run directory of hostile files through what `assay recover` does. The input: three little-endian 32-bit
+ * lengths, then the bytes of the monitor segment, the output segment, the markers file, and the log of standard output.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

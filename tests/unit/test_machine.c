@@ -130,7 +130,8 @@ static void the_model_of_the_processor_is_its_name(void **state)
 	struct machine m;
 
 	(void)state;
-	make_file("proc/cpuinfo", "processor\t: 0\nmodel\t\t: 85\nmodel name\t: Fast(R) CPU @ 2.00GHz\t \nstepping\t: 7\n");
+	make_file("proc/cpuinfo",
+		  "processor\t: 0\nmodel\t\t: 85\nmodel name\t: Fast(R) CPU @ 2.00GHz\t \nstepping\t: 7\n");
 	machine_read(&m);
 	assert_string_equal(m.cpu_model, "Fast(R) CPU @ 2.00GHz");
 }

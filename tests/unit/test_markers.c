@@ -139,7 +139,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_line_names_a_phase_and_perhaps_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_line_without_end_is_cut_and_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_file_that_is_written_over_is_read_from_its_start_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_is_written_over_is_read_from_its_start_again, set_up,
+						tear_down),
 		cmocka_unit_test(a_number_too_large_for_a_time_is_part_of_the_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

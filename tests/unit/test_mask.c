@@ -43,10 +43,12 @@ static void tokens_are_known_by_their_form(void **state)
 	(void)state;
 	assert_masked(COMMAND("get", "hf_abcdefghijklmnopqrstuvwx"), "get [masked]");
 	assert_masked(COMMAND("get", "x=sk-abcdefghijklmnopqrstuvwx,y"), "get x=[masked],y");
-	assert_masked(COMMAND("curl", "-H", "Authorization: Bearer abc.def"), "curl -H 'Authorization: Bearer [masked]'");
+	assert_masked(COMMAND("curl", "-H", "Authorization: Bearer abc.def"),
+		      "curl -H 'Authorization: Bearer [masked]'");
 	assert_masked(COMMAND("curl", "-H", "X-API-Key: abc", "x"), "curl -H 'X-API-Key: [masked]' x");
 	assert_masked(COMMAND("get", "https://bo:hush@example.org/x"), "get https://bo:[masked]@example.org/x");
-	assert_masked(COMMAND("get", "half_life", "task-runner-of-the-old-kind"), "get half_life task-runner-of-the-old-kind");
+	assert_masked(COMMAND("get", "half_life", "task-runner-of-the-old-kind"),
+		      "get half_life task-runner-of-the-old-kind");
 }
 
 static void words_inside_a_shell_command_are_masked_too(void **state)

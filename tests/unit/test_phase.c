@@ -140,12 +140,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(without_marks_the_run_is_one_phase, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_mark_lasts_until_the_next_and_before_the_first_is_start, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_mark_lasts_until_the_next_and_before_the_first_is_start, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_mark_at_the_very_start_leaves_no_start_phase, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(marks_that_go_backwards_or_lie_outside_are_moved_and_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_name_of_garbage_becomes_valid_text_of_bounded_length, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_seconds_of_a_group_are_the_sum_of_its_phases_and_missing_where_there_is_none,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(marks_that_go_backwards_or_lie_outside_are_moved_and_counted, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_name_of_garbage_becomes_valid_text_of_bounded_length, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_seconds_of_a_group_are_the_sum_of_its_phases_and_missing_where_there_is_none, set_up,
+			tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
