@@ -103,7 +103,7 @@ static void check_recording(struct checks *checks)
 		 c->available ? text : "its own");
 	c = add(checks, "recording", "timeline", "");
 	c->available = timeline_file_available(text, sizeof text, &c->why_not) == 0;
-	snprintf(c->about, sizeof c->about, "timeline.h5, by HDF5 %s", c->available ? text : "");
+	snprintf(c->about, sizeof c->about, "timeline.h5, by %s", c->available ? text : "");
 }
 
 static void check_engines(struct checks *checks)

@@ -36,8 +36,8 @@ int probe_perf(char *about, size_t size, struct error *why_not)
 	if (!parse_i64(text.text, &level))
 		return error_set(why_not, "perf_event_paranoid holds '%.20s', which is no number", text.text);
 	if (level > PERF_PARANOID_MAX && geteuid() != 0)
-		return error_set(why_not, "perf_event_paranoid is %" PRId64 "; sysctl kernel.perf_event_paranoid=%d", level,
-				 PERF_PARANOID_MAX);
+		return error_set(why_not, "perf_event_paranoid is %" PRId64 "; sysctl kernel.perf_event_paranoid=%d",
+				 level, PERF_PARANOID_MAX);
 	snprintf(about, size, "perf events of one's own processes (perf_event_paranoid is %" PRId64 ")", level);
 	return 0;
 }

@@ -70,7 +70,8 @@ def test_wrong_usage_is_one_line_and_status_2(assay, tmp_path, words, error):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("words", (["--help"], ["--version"], ["help", "run"], ["run", "--help"], ["doctor"], ["doctor", "--json"]))
+@pytest.mark.parametrize("words", (
+    ["--help"], ["--version"], ["help", "run"], ["run", "--help"], ["doctor"], ["doctor", "--json"]))
 def test_a_full_disk_is_trouble(assay, words):
     need("fulldisk", os.path.exists("/dev/full"), "there is no /dev/full")
     with open("/dev/full", "w") as full:
@@ -85,7 +86,8 @@ def test_a_closed_standard_output_is_trouble(program, tmp_path):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(program, tmp_path):
-    got = subprocess.run(["sh", "-c", '"$0" --help | head -n 1', str(program)], cwd=tmp_path, capture_output=True, text=True)
+    got = subprocess.run(["sh", "-c", '"$0" --help | head -n 1', str(program)], cwd=tmp_path, capture_output=True,
+                         text=True)
     assert (got.returncode, got.stderr) == (0, "")
 
 
@@ -105,7 +107,8 @@ def test_man_pages_come_from_the_same_tables(assay, tmp_path):
         lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", str(page)], capture_output=True, text=True)
         complaints = [line for line in lint.stdout.splitlines() if "missing date" not in line]
         assert not complaints
-        shown = subprocess.run(["mandoc", "-Tascii", "-Owidth=1000", str(page)], capture_output=True, text=True, check=True)
+        shown = subprocess.run(["mandoc", "-Tascii", "-Owidth=1000", str(page)], capture_output=True, text=True,
+                               check=True)
         text = re.sub(r".\x08", "", shown.stdout)
         if name:
             options = re.findall(r"^ +(?:-\w, )?(--[\w-]+)", assay("help", name).stdout, re.M)
