@@ -2,6 +2,7 @@
 #include "cmd/command.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"

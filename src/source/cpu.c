@@ -17,6 +17,8 @@
 
 /* How often a process that runs is read, whose times are in units of 10 ms anyway. */
 #define STAT_EVERY_NS (50 * NS_PER_MS)
+/* And one whose clock stands still, so that its counters cannot have changed. */
+#define STAT_ASLEEP_EVERY_NS (5 * NS_PER_S)
 #define WAITS_FACTOR 5000 /* at most 0.02% of a core for schedstat */
 
 struct cpu_state {
@@ -96,7 +98,7 @@ static void next_turn(struct cpu_state *s, size_t processes)
 /* Brings p->clock_ns and p->ran up to date; says whether stat must be read. */
 static bool stat_is_due(const struct cpu_state *s, struct source_context *c, struct process *p, int64_t now)
 {
-	bool due = c->exact || reading_is_due(p, p->stat_read_at, p->ran ? STAT_EVERY_NS : READ_ASLEEP_EVERY_NS, now);
+	bool due = c->exact || reading_is_due(p, p->stat_read_at, p->ran ? STAT_EVERY_NS : STAT_ASLEEP_EVERY_NS, now);
 	int64_t clock_ns;
 
 	/* One that ran a moment ago is taken to run on: the clock of a process on another CPU is dear. */

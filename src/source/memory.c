@@ -14,6 +14,8 @@
 #include "source/pss.h"
 #include "source/reading.h"
 
+/* How often the memory of a process that sleeps is read: it only changes where the kernel takes it away. */
+#define STATM_ASLEEP_EVERY_NS NS_PER_S
 #define SWAP_FACTOR 400 /* at most 0.25% of a core for /proc/PID/status */
 
 struct memory_state {
@@ -161,7 +163,7 @@ static void memory_tick(void *state, struct source_context *c, int64_t now)
 
 		if (!p->alive)
 			continue;
-		if ((c->exact || p->ran || reading_is_due(p, p->statm_read_at, READ_ASLEEP_EVERY_NS, now)) &&
+		if ((c->exact || p->ran || reading_is_due(p, p->statm_read_at, STATM_ASLEEP_EVERY_NS, now)) &&
 		    !read_statm(s, c, p, now))
 			continue;
 		any = true;

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/clock.h"
 #include "source/source.h"
 
 /* The id of a new series, or -1: out of memory, or no timeline in *c (`doctor` only asks whether a source opens). */
@@ -34,10 +33,6 @@ ssize_t living_read_once(const struct process *p, const char *name, char *text, 
 
 /* It has ended: marks it dead, through the recorder where there is one. */
 void living_gone(struct source_context *c, struct process *p, int64_t now);
-
-/* How often the files of a process that sleeps are read: its counters cannot change, and its memory only where the kernel
- * takes it away. */
-#define READ_ASLEEP_EVERY_NS (500 * NS_PER_MS)
 
 /* Whether a file last read at `read_at` (0: never) is due after `every`. Processes that began together are spread over
  * time, so that a thousand of them do not fall due at one tick. */
