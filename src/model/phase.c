@@ -117,7 +117,7 @@ static int add_phase(struct phases *p, const char *name, enum phase_group group,
 }
 
 int phases_from_marks(struct phases *ret, const struct marks *marks, int64_t start, int64_t end, const char *before,
-		      struct warnings *warnings, struct error *err)
+		      bool keep_empty, struct warnings *warnings, struct error *err)
 {
 	int64_t now = start;
 	size_t backwards = 0, outside = 0;
@@ -143,6 +143,8 @@ int phases_from_marks(struct phases *ret, const struct marks *marks, int64_t sta
 			t = now;
 		}
 		now = t;
+		if (!keep_empty && ret->count && ret->items[ret->count - 1].start == t)
+			ret->count--;
 		if (add_phase(ret, mark->name, mark->group, t, err) < 0)
 			return -1;
 	}

@@ -63,10 +63,10 @@ void phases_release(struct phases *p);
 
 /* Phases from marks over [start, end]: each lasts until the next mark; what comes before the first one is called
  * `before` (skipped where the first mark is at `start`). No marks: one phase "run". A mark that goes back in time, or
- * lies outside, is moved to the nearest time allowed and counted in *warnings. Phases of no length are kept only where
- * they have a name of their own. */
+ * lies outside, is moved to the nearest time allowed and counted in *warnings. Phases of no length are left out
+ * without `keep_empty`, the last one excepted. */
 int phases_from_marks(struct phases *ret, const struct marks *marks, int64_t start, int64_t end, const char *before,
-		      struct warnings *warnings, struct error *err);
+		      bool keep_empty, struct warnings *warnings, struct error *err);
 
 /* Seconds spent in a group; NaN where no phase is of it. */
 double phases_group_seconds(const struct phases *p, enum phase_group group);

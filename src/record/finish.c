@@ -272,7 +272,9 @@ static int find_phases(struct run *run, const struct monitor_facts *facts, struc
 	if (facts->marks_lost)
 		warnings_add(&run->warnings, "%" PRIu64 " phase marks past the %dth were dropped.", facts->marks_lost,
 			     MARKS_MAX);
-	return phases_from_marks(&run->phases, marks, run->start, run->end, "start", &run->warnings, err);
+	/* Whoever sets marks wants to see each; of lines that came in one piece only the last tells a state. */
+	return phases_from_marks(&run->phases, marks, run->start, run->end, "start", marks == &facts->marks,
+				 &run->warnings, err);
 }
 
 /* Peaks of memory from ticks, refined by what the kernel kept of a single process. */

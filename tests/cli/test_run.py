@@ -235,6 +235,26 @@ def test_an_unknown_parser_and_a_bad_variable_are_refused(assay):
     assert assay("run").status == 2
 
 
+def test_a_machine_that_is_not_quiet_is_named_or_refused(assay, program, tmp_path):
+    other = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "other", "--", "sh", "-c", "echo up; sleep 300"],
+                             stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline() == b"up\n"
+        got = assay("run", "--precheck", "refuse", "-o", "out", "--", "touch", "ran")
+        assert got.status == 3
+        assert got.stderr.startswith("assay run: the machine is not clean: ")
+        assert "another assay is recording" in got.stderr
+        assert not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+        got = assay("run", "--precheck", "warn", "-o", "out", "--", "true")
+        assert got.status == 0
+        assert "The machine was not quiet before the run: " in got.stderr
+        assert got.run_json["machine_before"]["clean"] is False
+        assert any("another assay" in reason for reason in got.run_json["machine_before"]["reasons"])
+    finally:
+        other.terminate()
+        other.wait()
+
+
 def kill_assay_in_mid_run(program, tmp_path, script):
     out = tmp_path / "killed"
     process = subprocess.Popen([program, "run", *QUIET, "-o", out, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,

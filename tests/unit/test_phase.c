@@ -42,7 +42,7 @@ static void mark(struct fixture *f, int64_t t, const char *name)
 
 static void split(struct fixture *f, int64_t start, int64_t end)
 {
-	assert_int_equal(phases_from_marks(&f->phases, &f->marks, start, end, "start", &f->warnings, NULL), 0);
+	assert_int_equal(phases_from_marks(&f->phases, &f->marks, start, end, "start", true, &f->warnings, NULL), 0);
 }
 
 static void assert_phase(const struct fixture *f, size_t i, const char *name, int64_t start, int64_t end)
@@ -107,6 +107,22 @@ static void marks_that_go_backwards_or_lie_outside_are_moved_and_counted(void **
 	assert_non_null(strstr(f->warnings.texts[1], "2 phase marks went back"));
 }
 
+static void phases_of_no_length_are_left_out_on_request(void **state)
+{
+	struct fixture *f = *state;
+
+	mark(f, 12, "load");
+	mark(f, 12, "warmup");
+	mark(f, 15, "prefill");
+	mark(f, 20, "decode");
+	mark(f, 20, "shutdown");
+	assert_int_equal(phases_from_marks(&f->phases, &f->marks, 10, 20, "start", false, &f->warnings, NULL), 0);
+	assert_int_equal(f->phases.count, 4);
+	assert_phase(f, 1, "warmup", 12, 15);
+	assert_phase(f, 2, "prefill", 15, 20);
+	assert_phase(f, 3, "shutdown", 20, 20);
+}
+
 static void a_name_of_garbage_becomes_valid_text_of_bounded_length(void **state)
 {
 	struct fixture *f = *state;
@@ -145,6 +161,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_mark_at_the_very_start_leaves_no_start_phase, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(marks_that_go_backwards_or_lie_outside_are_moved_and_counted, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(phases_of_no_length_are_left_out_on_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_name_of_garbage_becomes_valid_text_of_bounded_length, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(

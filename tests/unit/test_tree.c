@@ -29,15 +29,20 @@ struct followed {
 	struct tree *tree;
 };
 
-static void follow(struct followed *f, const char *const argv[])
+static void follow_below(struct followed *f, const char *const argv[], pid_t helper)
 {
 	struct error err;
 
 	f->held = held_start(argv);
 	process_table_init(&f->table);
-	if (tree_new(f->held.pid, getpid(), &f->table, &f->tree, &err) < 0)
+	if (tree_new(f->held.pid, helper, &f->table, &f->tree, &err) < 0)
 		fail_msg("%s", err.text);
 	held_release(&f->held);
+}
+
+static void follow(struct followed *f, const char *const argv[])
+{
+	follow_below(f, argv, getpid());
 }
 
 static int follow_to_end(struct followed *f)
@@ -64,6 +69,7 @@ static int allow_again(void **state)
 {
 	(void)state;
 	forks_forbid(NULL);
+	forks_forbid_machine(false);
 	procfs_set_roots(NULL, NULL);
 	return 0;
 }
@@ -74,12 +80,11 @@ static int allow_again_and_remove(void **state)
 	return scratch_remove(state);
 }
 
-static void all_of_200_short_children_are_counted(void **state)
+static void count_200(void)
 {
 	struct followed f;
 	struct tree_counts counts;
 
-	(void)state;
 	need_fork_events();
 	follow(&f, (const char *const[]){held_target("many_children"), "200", "0", "4", NULL});
 	assert_int_equal(follow_to_end(&f), 0);
@@ -93,18 +98,76 @@ static void all_of_200_short_children_are_counted(void **state)
 	unfollow(&f);
 }
 
-static void threads_are_no_processes(void **state)
+static void all_of_200_short_children_are_counted(void **state)
+{
+	(void)state;
+	count_200();
+}
+
+static void all_of_200_short_children_are_counted_by_inherited_events(void **state)
+{
+	(void)state;
+	forks_forbid_machine(true);
+	count_200();
+}
+
+static void count_threads(void)
 {
 	struct followed f;
 	struct tree_counts counts;
 
-	(void)state;
 	need_fork_events();
 	follow(&f, (const char *const[]){held_target("threads_clone"), "20", "1", NULL});
 	assert_int_equal(follow_to_end(&f), 0);
 	tree_counts(f.tree, &counts);
 	assert_true(counts.exact);
 	assert_int_equal(counts.processes, 1);
+	unfollow(&f);
+}
+
+static void threads_are_no_processes(void **state)
+{
+	(void)state;
+	count_threads();
+}
+
+static void threads_are_no_processes_to_inherited_events(void **state)
+{
+	(void)state;
+	forks_forbid_machine(true);
+	count_threads();
+}
+
+static void children_of_children_are_counted_and_others_forks_are_not(void **state)
+{
+	struct held bystander;
+	struct followed f;
+	struct tree_counts counts;
+	int status;
+
+	(void)state;
+	need_fork_events();
+	bystander = held_start((const char *const[]){held_target("many_children"), "1000000", "0", NULL});
+	held_release(&bystander);
+	/* Ten shells, each with ten children. */
+	follow_below(&f,
+		     (const char *const[]){"sh", "-c",
+					   "for i in 0 1 2 3 4 5 6 7 8 9; do sh -c 'for j in 0 1 2 3 4 5 6 7 8 9; do /bin/true; "
+					   "done; exit 0' & done; wait",
+					   NULL},
+		     0);
+	while (!held_ended(&f.held, &status))
+		tree_update(f.tree, clock_mono_ns());
+	assert_int_equal(status, 0);
+	tree_counts(f.tree, &counts);
+	kill(bystander.pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	held_close(&bystander);
+	if (counts.exact)
+		assert_int_equal(counts.processes, 1 + 10 + 100);
+	else
+		assert_true(counts.processes <= 1 + 10 + 100);
 	unfollow(&f);
 }
 
@@ -459,7 +522,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(all_of_200_short_children_are_counted, allow_again),
+		cmocka_unit_test_teardown(all_of_200_short_children_are_counted_by_inherited_events, allow_again),
 		cmocka_unit_test_teardown(threads_are_no_processes, allow_again),
+		cmocka_unit_test_teardown(threads_are_no_processes_to_inherited_events, allow_again),
+		cmocka_unit_test_teardown(children_of_children_are_counted_and_others_forks_are_not, allow_again),
 		cmocka_unit_test_teardown(a_storm_of_forks_is_counted_or_said_to_be_incomplete, allow_again),
 		cmocka_unit_test_teardown(without_fork_events_the_living_are_found_and_the_count_is_a_lower_bound, allow_again),
 		cmocka_unit_test_teardown(a_daemon_is_found_by_fork_events, allow_again),
