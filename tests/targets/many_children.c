@@ -1,5 +1,5 @@
-/* many_children COUNT [MS [AT_ONCE]]: forks COUNT children that each live for MS milliseconds (0: not at all), AT_ONCE of
- * them at the same time (1), and waits for all. */
+/* many_children COUNT [MS [AT_ONCE]]: forks COUNT children that each live for MS milliseconds (0: not at all), AT_ONCE
+ * of them at the same time (1), and waits for all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -7,7 +7,8 @@
 
 int main(int argc, char **argv)
 {
-	long count = argc > 1 ? atol(argv[1]) : 200, ms = argc > 2 ? atol(argv[2]) : 0, at_once = argc > 3 ? atol(argv[3]) : 1;
+	long count = argc > 1 ? atol(argv[1]) : 200, ms = argc > 2 ? atol(argv[2]) : 0,
+	     at_once = argc > 3 ? atol(argv[3]) : 1;
 	long living = 0;
 
 	for (long i = 0; i < count; i++) {

@@ -14,7 +14,7 @@
 
 struct held {
 	pid_t pid;
-	int go;     /* a byte lets it exec */
+	int go;	    /* a byte lets it exec */
 	int output; /* its standard output */
 };
 
@@ -44,7 +44,8 @@ static inline struct held held_start(const char *const argv[])
 		char c;
 
 		dup2(output[1], 1);
-		/* With the test's end of the pipe open here, the test's death would leave this process waiting for ever. */
+		/* With the test's end of the pipe open here, the test's death would leave this process waiting for
+		 * ever. */
 		close(go[1]);
 		if (read(go[0], &c, 1) == 1)
 			execvp(argv[0], (char *const *)(uintptr_t)argv);
@@ -62,7 +63,8 @@ static inline void held_release(const struct held *h)
 	assert_int_equal(write(h->go, "x", 1), 1);
 }
 
-/* Whether it has ended; *ret_status is then as from wait4. Re-parented descendants that have ended are waited for too. */
+/* Whether it has ended; *ret_status is then as from wait4. Re-parented descendants that have ended are waited for too.
+ */
 static inline bool held_ended(const struct held *h, int *ret_status)
 {
 	int status;

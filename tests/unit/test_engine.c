@@ -104,7 +104,7 @@ static void marks_are_in_order_and_inside_the_run(void **state)
 		phases_init(&phases);
 		warnings_init(&warnings);
 		assert_int_equal(
-			phases_from_marks(&phases, &r.marks, REPLAY_START, INT64_MAX, "start", &warnings, NULL), 0);
+			phases_from_marks(&phases, &r.marks, REPLAY_START, INT64_MAX, "start", true, &warnings, NULL), 0);
 		assert_int_equal(warnings.count, 0);
 		phases_release(&phases);
 		warnings_release(&warnings);

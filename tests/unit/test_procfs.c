@@ -122,7 +122,8 @@ static void numbers_that_do_not_fit_are_refused(void **state)
 static void keys_match_whole_words_only(void **state)
 {
 	static const char text[] = "workingset_refault_anon 7\nVmSwap:\t   12 kB\nworkingset_refault 9\nbad x\nlast 3";
-	struct scan_key keys[] = {{.name = "workingset_refault"}, {.name = "VmSwap:"}, {.name = "bad"}, {.name = "last"}};
+	struct scan_key keys[] = {
+		{.name = "workingset_refault"}, {.name = "VmSwap:"}, {.name = "bad"}, {.name = "last"}};
 
 	(void)state;
 	assert_int_equal(scan_keys(text, sizeof text - 1, keys, 4), 2);
@@ -207,7 +208,8 @@ int main(void)
 		cmocka_unit_test(only_a_first_thread_that_ended_is_not_a_zombie),
 		cmocka_unit_test(numbers_that_do_not_fit_are_refused),
 		cmocka_unit_test(keys_match_whole_words_only),
-		cmocka_unit_test_setup_teardown(files_are_read_below_the_root_that_is_set, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(files_are_read_below_the_root_that_is_set, scratch_make,
+						scratch_remove),
 		cmocka_unit_test_setup_teardown(a_file_larger_than_the_buffer_is_cut_with_its_end_marked, scratch_make,
 						scratch_remove),
 		cmocka_unit_test_setup_teardown(only_names_that_are_numbers_are_pids, scratch_make, scratch_remove),

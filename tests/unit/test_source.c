@@ -20,8 +20,8 @@ static void make_stat(int pid, int parent, char mode, long user, long system, lo
 	char path[64], text[256];
 
 	snprintf(path, sizeof path, "proc/%d/stat", pid);
-	snprintf(text, sizeof text, "%d (x y) %c %d 0 0 0 -1 0 10 %ld 2 0 %ld %ld %ld 0 20 0 %d 0 77 0 0\n", pid, mode, parent,
-		 children, user, system, children, threads);
+	snprintf(text, sizeof text, "%d (x y) %c %d 0 0 0 -1 0 10 %ld 2 0 %ld %ld %ld 0 20 0 %d 0 77 0 0\n", pid, mode,
+		 parent, children, user, system, children, threads);
 	make_file(path, text);
 }
 
@@ -99,7 +99,8 @@ static void a_process_of_another_start_time_is_not_the_one_that_was_known(void *
 
 static void damaged_stat_files_change_nothing(void **state)
 {
-	static const char *const texts[] = {"", "1", "4194306 (x", "4194306 (x y) R 1 0 0 0 -1 0 10 0 2 0 99", "\xff\xfe\x80"};
+	static const char *const texts[] = {"", "1", "4194306 (x", "4194306 (x y) R 1 0 0 0 -1 0 10 0 2 0 99",
+					    "\xff\xfe\x80"};
 	struct stage s;
 
 	(void)state;
@@ -275,8 +276,9 @@ static void memory_is_seen_through_a_thread_when_the_first_one_has_ended(void **
 
 static void damaged_statm_files_change_nothing(void **state)
 {
-	static const char *const texts[] = {"x", "9", "9 1000", "9 1000 3", "9 99999999999999999999 1 1\n",
-					    "9 18446744073709551615 1 1\n", "\xff\xff"};
+	static const char *const texts[] = {
+		"x",	   "9", "9 1000", "9 1000 3", "9 99999999999999999999 1 1\n", "9 18446744073709551615 1 1\n",
+		"\xff\xff"};
 	struct stage s;
 
 	(void)state;

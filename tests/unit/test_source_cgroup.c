@@ -25,8 +25,9 @@ static void make_mounts(const char *const lines[][3])
 
 	/* What is mounted of the hierarchy, where, and how. */
 	for (size_t i = 0; lines[i][0]; i++)
-		length += (size_t)snprintf(text + length, sizeof text - length, "%zu 20 0:%zu %s %s/%s rw,relatime shared:9 - %s\n",
-					   30 + i, 30 + i, lines[i][0], scratch_dir, lines[i][1], lines[i][2]);
+		length += (size_t)snprintf(text + length, sizeof text - length,
+					   "%zu 20 0:%zu %s %s/%s rw,relatime shared:9 - %s\n", 30 + i, 30 + i,
+					   lines[i][0], scratch_dir, lines[i][1], lines[i][2]);
 	make_file("proc/self/mountinfo", text);
 }
 
@@ -110,8 +111,9 @@ static void version_2_is_read_from_one_folder_with_its_pressure(void **state)
 	make_file("cg/user.slice/a b/memory.max", "max\n");
 	make_file("cg/user.slice/a b/memory.stat", "anon 100\nfile 200\nkernel 5\n");
 	make_file("cg/user.slice/a b/memory.events", "low 0\noom 1\noom_kill 2\noom_group_kill 0\n");
-	make_file("cg/user.slice/a b/cpu.stat", "usage_usec 3000000\nuser_usec 1\nsystem_usec 1\nnr_periods 5\nnr_throttled 1\n"
-						"throttled_usec 500000\n");
+	make_file("cg/user.slice/a b/cpu.stat",
+		  "usage_usec 3000000\nuser_usec 1\nsystem_usec 1\nnr_periods 5\nnr_throttled 1\n"
+		  "throttled_usec 500000\n");
 	make_file("cg/user.slice/a b/cpu.max", "50000 100000\n");
 	make_file("cg/user.slice/a b/memory.pressure", "some avg10=0 avg60=0 avg300=0 total=1500000\n"
 						       "full avg10=0 avg60=0 avg300=0 total=500000\n");
@@ -171,9 +173,8 @@ static void the_root_group_is_said_to_have_nothing(void **state)
 	void *unused;
 
 	(void)state;
-	make_mounts((const char *const[][3]){{"/", "cg/memory", "cgroup cgroup rw,memory"},
-					     {"/", "cg/unified", "cgroup2 cgroup2 rw"},
-					     {NULL}});
+	make_mounts((const char *const[][3]){
+		{"/", "cg/memory", "cgroup cgroup rw,memory"}, {"/", "cg/unified", "cgroup2 cgroup2 rw"}, {NULL}});
 	make_membership("5:memory:/\n0::/\n");
 	make_v1_memory("cg/memory", "9223372036854771712\n");
 	make_file("cg/memory/cgroup.sane_behavior", "0\n");
@@ -186,13 +187,15 @@ static void the_root_group_is_said_to_have_nothing(void **state)
 
 static void damaged_files_of_groups_are_refused_with_a_reason(void **state)
 {
-	static const char *const texts[] = {"", "\n\n\n", ":::", "5:memory", "5:memory:/a\xff\x01", "0:memory:", "x\n0::\n0::/\n"};
+	static const char *const texts[] = {"",		 "\n\n\n",	  ":::", "5:memory", "5:memory:/a\xff\x01",
+					    "0:memory:", "x\n0::\n0::/\n"};
 	struct stage s;
 	struct error why;
 	void *unused;
 
 	(void)state;
-	make_file("proc/self/mountinfo", "\n- \n1 2 3\n - cgroup2 x y\n1 2 3 4 5 - cgroup\n1 2 3 / /nowhere rw - cgroup2 a b\n");
+	make_file("proc/self/mountinfo",
+		  "\n- \n1 2 3\n - cgroup2 x y\n1 2 3 4 5 - cgroup\n1 2 3 / /nowhere rw - cgroup2 a b\n");
 	stage_init(&s, COMMAND);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		make_membership(texts[i]);

@@ -147,9 +147,11 @@ static void machine_figures_are_in_seconds_and_bytes(void **state)
 
 	(void)state;
 	make_file("proc/loadavg", "12.34 1.00 0.50 3/99 1234\n");
-	make_file("proc/meminfo", "MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable:   50 kB\nSwapTotal: 40 kB\nSwapFree: 30 kB\n");
-	make_file("proc/vmstat", "nr_free_pages 1\nworkingset_refault_anon 3\nworkingset_refault_file 4\npswpin 5\npswpout 6\n"
-				 "pgmajfault 7\n");
+	make_file("proc/meminfo",
+		  "MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable:   50 kB\nSwapTotal: 40 kB\nSwapFree: 30 kB\n");
+	make_file("proc/vmstat",
+		  "nr_free_pages 1\nworkingset_refault_anon 3\nworkingset_refault_file 4\npswpin 5\npswpout 6\n"
+		  "pgmajfault 7\n");
 	make_file("proc/stat", "cpu  10 20 30 999 888 1 2 50 7 7\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
 	make_file("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n");
 	start(&s, &source_machine);

@@ -151,10 +151,11 @@ static void children_of_children_are_counted_and_others_forks_are_not(void **sta
 	held_release(&bystander);
 	/* Ten shells, each with ten children. */
 	follow_below(&f,
-		     (const char *const[]){"sh", "-c",
-					   "for i in 0 1 2 3 4 5 6 7 8 9; do sh -c 'for j in 0 1 2 3 4 5 6 7 8 9; do /bin/true; "
-					   "done; exit 0' & done; wait",
-					   NULL},
+		     (const char *const[]){
+			     "sh", "-c",
+			     "for i in 0 1 2 3 4 5 6 7 8 9; do sh -c 'for j in 0 1 2 3 4 5 6 7 8 9; do /bin/true; "
+			     "done; exit 0' & done; wait",
+			     NULL},
 		     0);
 	while (!held_ended(&f.held, &status))
 		tree_update(f.tree, clock_mono_ns());
@@ -527,19 +528,25 @@ int main(void)
 		cmocka_unit_test_teardown(threads_are_no_processes_to_inherited_events, allow_again),
 		cmocka_unit_test_teardown(children_of_children_are_counted_and_others_forks_are_not, allow_again),
 		cmocka_unit_test_teardown(a_storm_of_forks_is_counted_or_said_to_be_incomplete, allow_again),
-		cmocka_unit_test_teardown(without_fork_events_the_living_are_found_and_the_count_is_a_lower_bound, allow_again),
+		cmocka_unit_test_teardown(without_fork_events_the_living_are_found_and_the_count_is_a_lower_bound,
+					  allow_again),
 		cmocka_unit_test_teardown(a_daemon_is_found_by_fork_events, allow_again),
 		cmocka_unit_test_teardown(a_daemon_is_found_without_fork_events, allow_again),
 		cmocka_unit_test_teardown(a_signal_reaches_the_whole_tree_and_nobody_else, allow_again),
 		cmocka_unit_test_teardown(a_zombie_counts_once_however_often_it_is_seen, allow_again),
 		cmocka_unit_test_teardown(a_command_that_becomes_another_program_is_renamed, allow_again),
-		cmocka_unit_test_setup_teardown(children_are_found_whatever_the_order_of_pids, scratch_make, allow_again_and_remove),
-		cmocka_unit_test_setup_teardown(a_pid_of_an_unrelated_process_may_become_the_trees, scratch_make, allow_again_and_remove),
-		cmocka_unit_test_setup_teardown(an_orphan_is_found_below_the_helper, scratch_make, allow_again_and_remove),
+		cmocka_unit_test_setup_teardown(children_are_found_whatever_the_order_of_pids, scratch_make,
+						allow_again_and_remove),
+		cmocka_unit_test_setup_teardown(a_pid_of_an_unrelated_process_may_become_the_trees, scratch_make,
+						allow_again_and_remove),
+		cmocka_unit_test_setup_teardown(an_orphan_is_found_below_the_helper, scratch_make,
+						allow_again_and_remove),
 		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_in_the_tree_is_another_process, scratch_make,
 						allow_again_and_remove),
-		cmocka_unit_test_setup_teardown(damaged_entries_of_proc_are_passed_over, scratch_make, allow_again_and_remove),
-		cmocka_unit_test_setup_teardown(a_command_that_is_not_there_is_an_error, scratch_make, allow_again_and_remove),
+		cmocka_unit_test_setup_teardown(damaged_entries_of_proc_are_passed_over, scratch_make,
+						allow_again_and_remove),
+		cmocka_unit_test_setup_teardown(a_command_that_is_not_there_is_an_error, scratch_make,
+						allow_again_and_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

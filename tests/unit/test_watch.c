@@ -171,7 +171,8 @@ static void output_of_a_child_is_counted_once(void **state)
 	struct watched w;
 
 	(void)state;
-	watch(&w, (const char *const[]){"sh", "-c", "dd if=/dev/zero of=/dev/null bs=65536 count=128 2>/dev/null; exec sleep 60",
+	watch(&w, (const char *const[]){"sh", "-c",
+					"dd if=/dev/zero of=/dev/null bs=65536 count=128 2>/dev/null; exec sleep 60",
 					NULL});
 	while (!(last_of("io.write_chars") >= 8 * MIB))
 		look(&w);
