@@ -196,7 +196,9 @@ static const char *program_folder(void)
 
 char *fs_find_companion(const char *name)
 {
-	const char *const folders[] = {program_folder(), ASSAY_PLUGIN_DIR};
+	CLEANUP(free_cleanup) char *moved = fs_join(program_folder(), ASSAY_PLUGIN_FROM_PROGRAM);
+	/* Beside the program, as built; where it was installed, also where the whole tree was moved; as configured. */
+	const char *const folders[] = {program_folder(), moved ? moved : "", ASSAY_PLUGIN_DIR};
 
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
 		char *path = fs_join(folders[i], name);

@@ -63,9 +63,7 @@ static int recover(const struct recover_args *a, const char *path)
 	if (rundir_open(&dir, path, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
 	if (fs_exists(dir.run_json) && !a->force) {
-		error_set(&err,
-			  "%s is there already: the run ended in good order (--force rebuilds it from the records)",
-			  dir.run_json);
+		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)", dir.run_json);
 		return trouble(&err, EXIT_USAGE);
 	}
 	begin = json_read_file(dir.begin_json, &err);

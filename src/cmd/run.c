@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/spell.h"
 #include "cmd/terminal.h"
 #include "engine/engine.h"
 #include "record/record.h"
@@ -31,7 +32,7 @@ static const struct option options[] = {
 	{"timeout", 0, OPTION_NUMBER, offsetof(struct run_args, timeout_s), "S",
 	 "end the whole process tree after S seconds (TERM, 5 s later KILL); exit status 124", "none", NULL, 0, 1e9},
 	{"interval", 0, OPTION_NUMBER, offsetof(struct run_args, interval_ms), "MS",
-	 "time between readings; stretched when reading would cost over 2.5% of a core", "10", NULL, 1, 60000},
+	 "time between readings; stretched when reading would cost over 1.25% of a core", "10", NULL, 1, 60000},
 	{"engine", 0, OPTION_TEXT, offsetof(struct run_args, engine), "NAME",
 	 "parser for the command's output: auto, none, or one that `assay doctor` lists", "auto"},
 	{"precheck", 0, OPTION_CHOICE, offsetof(struct run_args, precheck), "WHAT",
@@ -48,13 +49,27 @@ static const struct option options[] = {
 	OPTIONS_END,
 };
 
+static int unknown_engine(const char *name, struct error *err)
+{
+	const char *names[engine_count + 2], *nearest;
+
+	for (size_t i = 0; i < engine_count; i++)
+		names[i] = engines[i]->name;
+	names[engine_count] = "auto";
+	names[engine_count + 1] = "none";
+	nearest = spell_nearest(name, names, engine_count + 2);
+	if (nearest)
+		return error_set(err, "--engine '%s': no such parser; did you mean '%s'?", name, nearest);
+	return error_set(err, "--engine '%s': no such parser; `assay doctor` lists them", name);
+}
+
 static int check(const struct run_args *a, struct error *err)
 {
 	for (size_t i = 0; i < a->env.count; i++)
 		if (!strchr(a->env.items[i], '=') || a->env.items[i][0] == '=')
 			return error_set(err, "--env '%s': expected NAME=VALUE", a->env.items[i]);
 	if (strcmp(a->engine, "auto") != 0 && strcmp(a->engine, "none") != 0 && !engine_find(a->engine))
-		return error_set(err, "--engine '%s': no such parser; `assay doctor` lists them", a->engine);
+		return unknown_engine(a->engine, err);
 	return 0;
 }
 
@@ -72,24 +87,17 @@ static void say(void *context, const char *text)
 }
 
 /* run.json on standard output, or to a file. */
-static int put_json(const struct run_args *a, const struct record_result *result)
+static void put_json(const struct run_args *a, const struct record_result *result)
 {
 	CLEANUP(free_cleanup) char *text = result->json ? json_print(result->json) : NULL;
 	struct error err;
 
-	if (!text) {
+	if (!text)
 		fprintf(stderr, "assay run: --json: out of memory\n");
-		return -1;
-	}
-	if (*a->json) {
-		if (json_write_file(a->json, result->json, &err) == 0)
-			return 0;
+	else if (!*a->json) /* whether it arrives, main() finds out */
+		printf("%s%s\n", result->ends_with_newline ? "" : "\n", text);
+	else if (json_write_file(a->json, result->json, &err) < 0)
 		fprintf(stderr, "assay run: --json: %s\n", err.text);
-		return -1;
-	}
-	/* Whether it arrived, main() finds out. */
-	printf("%s%s\n", result->ends_with_newline ? "" : "\n", text);
-	return 0;
 }
 
 static void put_summary(const struct record_result *result)
@@ -130,7 +138,6 @@ static int run_with(const struct run_args *a, char **command)
 	};
 	CLEANUP(record_result_release) struct record_result result;
 	struct error err;
-	bool json_lost;
 	int problem;
 
 	record_result_init(&result);
@@ -141,12 +148,14 @@ static int run_with(const struct run_args *a, char **command)
 	}
 	if (!a->quiet)
 		put_summary(&result);
-	json_lost = a->json && put_json(a, &result) < 0;
-	if (a->exit_zero)
-		return json_lost ? EXIT_TROUBLE : EXIT_DONE;
-	if (result.die_of_interrupt)
+	else if (result.elsewhere)
+		say(NULL, result.run.warnings.texts[0]);
+	/* What assay could not write is told, and the status stays the command's. */
+	if (a->json)
+		put_json(a, &result);
+	if (result.die_of_interrupt && !a->exit_zero)
 		die_of_interrupt();
-	return result.exit_status ? result.exit_status : json_lost ? EXIT_TROUBLE : EXIT_DONE;
+	return a->exit_zero ? EXIT_DONE : result.exit_status;
 }
 
 static int run(int argc, char **argv)

@@ -72,6 +72,7 @@ static int make_dir(struct recording *r, const char *label, int64_t wall_ns, str
 	}
 	if (problem == RUNDIR_OK)
 		return RECORD_OK;
+	r->result->elsewhere = true;
 	if (asprintf(&elsewhere, "%s/assay-XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
 		elsewhere = NULL;
 	if (elsewhere && mkdtemp(elsewhere) &&

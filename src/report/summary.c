@@ -20,7 +20,9 @@ static void print_status(const struct run *run, bool colour, struct buf *out)
 {
 	buf_printf(out, "assay: %s%s%s", colour ? status_colours[run->status] : "", run_status_name(run->status),
 		   colour ? "\033[0m" : "");
-	if (run->signo)
+	if (run->status == RUN_TIMEOUT)
+		buf_printf(out, " (after %s)", units_seconds(run->wall_s).text);
+	else if (run->signo)
 		buf_printf(out, " (%s)", strsignal(run->signo));
 	else if (run->exit_code > 0)
 		buf_printf(out, " (exit status %d)", run->exit_code);
@@ -39,7 +41,7 @@ static void print_totals(const struct run *run, struct buf *out)
 	if (*run->rss_kind)
 		buf_printf(out, " (%s)", run->rss_kind);
 	buf_printf(out, ", of it anonymous %s\n", units_bytes(run->anon_peak).text);
-	buf_printf(out, "  disk read %s, written %s   processes %s%s", units_bytes(run->whole.read_bytes).text,
+	buf_printf(out, "  storage read %s, written %s   processes %s%s", units_bytes(run->whole.read_bytes).text,
 		   units_bytes(run->whole.write_bytes).text, run->processes_exact ? "" : "at least ",
 		   units_count((double)run->processes).text);
 	if (!isnan(run->whole.threads_max))
@@ -136,6 +138,26 @@ static void print_warnings(const struct run *run, bool colour, struct buf *out)
 			   run->warnings.count + run->warnings.lost - shown);
 }
 
+/* A share of so short a run would only be that of starting and ending. */
+#define SHARE_LEAST_S 0.2
+
+static void print_cost(const struct run *run, struct buf *out)
+{
+	double cpu = run->cost_cpu_s + (isnan(run->cost_helper_cpu_s) ? 0 : run->cost_helper_cpu_s);
+
+	if (isnan(cpu))
+		return;
+	if (run->wall_s >= SHARE_LEAST_S)
+		buf_printf(out, "  watching cost %s of one core", units_percent(run->cost_share).text);
+	else
+		buf_printf(out, "  watching cost %s of CPU", units_seconds(cpu).text);
+	buf_printf(out, " and %s", units_bytes(run->cost_max_rss).text);
+	if (run->interval_effective_ms > 1.1 * run->interval_requested_ms)
+		buf_printf(out, "; a reading every %.3g ms, not every %.3g ms, to keep it low", run->interval_effective_ms,
+			   run->interval_requested_ms);
+	buf_putc(out, '\n');
+}
+
 void summary_print(const struct run *run, const char *where, bool colour, struct buf *out)
 {
 	print_status(run, colour, out);
@@ -144,10 +166,8 @@ void summary_print(const struct run *run, const char *where, bool colour, struct
 		print_phases(run, out);
 	print_engine(run, out);
 	print_warnings(run, colour, out);
-	if (!isnan(run->cost_share))
-		buf_printf(out, "\n  watching cost %s of one core and %s; a reading every %.3g ms\n",
-			   units_percent(run->cost_share).text, units_bytes(run->cost_max_rss).text,
-			   run->interval_effective_ms);
+	buf_putc(out, '\n');
+	print_cost(run, out);
 	if (where)
 		buf_printf(out, "  results: %s\n", where);
 }

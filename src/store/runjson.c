@@ -6,6 +6,18 @@
 
 #define MIB 1048576.0
 
+/* To the microsecond and to the byte: no digits that mean nothing. */
+static void put(json_t *object, const char *key, double value)
+{
+	json_put_number(object, key, round(value * 1e6) / 1e6);
+}
+
+static void put_whole(json_t *object, const char *key, double value)
+{
+	if (isfinite(value))
+		json_put_integer(object, key, (json_int_t)llround(value));
+}
+
 static double seconds(const struct run *run, int64_t t)
 {
 	return (double)(t - run->start) / 1e9;
@@ -13,28 +25,28 @@ static double seconds(const struct run *run, int64_t t)
 
 static void put_figures(json_t *o, const struct phase_figures *f)
 {
-	json_put_number(o, "cpu_s", f->cpu_s);
-	json_put_number(o, "cpu_user_s", f->cpu_user_s);
-	json_put_number(o, "cpu_system_s", f->cpu_system_s);
-	json_put_number(o, "runqueue_wait_s", f->runqueue_wait_s);
-	json_put_number(o, "threads_max", f->threads_max);
-	json_put_number(o, "processes_max", f->processes_max);
-	json_put_number(o, "rss_peak_mib", f->rss_peak / MIB);
-	json_put_number(o, "anon_peak_mib", f->anon_peak / MIB);
-	json_put_number(o, "file_peak_mib", f->file_peak / MIB);
-	json_put_number(o, "swap_peak_mib", f->swap_peak / MIB);
-	json_put_number(o, "read_mib", f->read_bytes / MIB);
-	json_put_number(o, "write_mib", f->write_bytes / MIB);
-	json_put_number(o, "read_calls_mib", f->read_chars / MIB);
-	json_put_number(o, "write_calls_mib", f->write_chars / MIB);
-	json_put_number(o, "minor_faults", f->minor_faults);
-	json_put_number(o, "major_faults", f->major_faults);
-	json_put_number(o, "machine_refault_mib", f->machine_refault_bytes / MIB);
-	json_put_number(o, "pressure_cpu_some", f->psi_cpu_some);
-	json_put_number(o, "pressure_memory_some", f->psi_memory_some);
-	json_put_number(o, "pressure_memory_full", f->psi_memory_full);
-	json_put_number(o, "pressure_io_some", f->psi_io_some);
-	json_put_number(o, "pressure_io_full", f->psi_io_full);
+	put(o, "cpu_s", f->cpu_s);
+	put(o, "cpu_user_s", f->cpu_user_s);
+	put(o, "cpu_system_s", f->cpu_system_s);
+	put(o, "runqueue_wait_s", f->runqueue_wait_s);
+	put_whole(o, "threads_max", f->threads_max);
+	put_whole(o, "processes_max", f->processes_max);
+	put(o, "rss_peak_mib", f->rss_peak / MIB);
+	put(o, "anon_peak_mib", f->anon_peak / MIB);
+	put(o, "file_peak_mib", f->file_peak / MIB);
+	put(o, "swap_peak_mib", f->swap_peak / MIB);
+	put(o, "read_mib", f->read_bytes / MIB);
+	put(o, "write_mib", f->write_bytes / MIB);
+	put(o, "read_calls_mib", f->read_chars / MIB);
+	put(o, "write_calls_mib", f->write_chars / MIB);
+	put_whole(o, "minor_faults", f->minor_faults);
+	put_whole(o, "major_faults", f->major_faults);
+	put(o, "machine_refault_mib", f->machine_refault_bytes / MIB);
+	put(o, "pressure_cpu_some", f->psi_cpu_some);
+	put(o, "pressure_memory_some", f->psi_memory_some);
+	put(o, "pressure_memory_full", f->psi_memory_full);
+	put(o, "pressure_io_some", f->psi_io_some);
+	put(o, "pressure_io_full", f->psi_io_full);
 }
 
 static json_t *phases_json(const struct run *run)
@@ -47,8 +59,8 @@ static json_t *phases_json(const struct run *run)
 
 		json_put_text(o, "name", p->name);
 		json_put_text(o, "group", phase_group_name(p->group));
-		json_put_number(o, "start_s", seconds(run, p->start));
-		json_put_number(o, "end_s", seconds(run, p->end));
+		put(o, "start_s", seconds(run, p->start));
+		put(o, "end_s", seconds(run, p->end));
 		if (run->figures)
 			put_figures(o, &run->figures[i]);
 		json_array_append_new(array, o);
@@ -67,11 +79,11 @@ static json_t *groups_json(const struct run *run)
 		if (isnan(wall))
 			continue;
 		o = json_object();
-		json_put_number(o, "wall_s", wall);
+		put(o, "wall_s", wall);
 		for (size_t i = 0; run->figures && i < run->phases.count; i++)
 			if (run->phases.items[i].group == g)
 				cpu += run->figures[i].cpu_s;
-		json_put_number(o, "cpu_s", run->figures ? cpu : NAN);
+		put(o, "cpu_s", run->figures ? cpu : NAN);
 		json_object_set_new(groups, phase_group_name(g), o);
 	}
 	return groups;
@@ -121,8 +133,8 @@ static json_t *requests_json(const struct run *run)
 
 		put_count(o, "id", r->id);
 		put_count(o, "slot", r->slot);
-		json_put_number(o, "start_s", r->start ? seconds(run, r->start) : NAN);
-		json_put_number(o, "end_s", r->end ? seconds(run, r->end) : NAN);
+		put(o, "start_s", r->start ? seconds(run, r->start) : NAN);
+		put(o, "end_s", r->end ? seconds(run, r->end) : NAN);
 		put_count(o, "prompt_tokens", r->prompt_tokens);
 		put_count(o, "cached_tokens", r->cached_tokens);
 		put_count(o, "generated_tokens", r->generated_tokens);
@@ -168,14 +180,14 @@ static json_t *memory_json(const struct run *run)
 {
 	json_t *memory = json_object(), *host = json_object();
 
-	json_put_number(host, "anon_peak_mib", run->anon_peak / MIB);
+	put(host, "anon_peak_mib", run->anon_peak / MIB);
 	json_put_text(host, "anon_peak_is", *run->anon_kind ? run->anon_kind : NULL);
-	json_put_number(host, "rss_peak_mib", run->rss_peak / MIB);
+	put(host, "rss_peak_mib", run->rss_peak / MIB);
 	json_put_text(host, "rss_peak_is", *run->rss_kind ? run->rss_kind : NULL);
-	json_put_number(host, "file_peak_mib", run->whole.file_peak / MIB);
-	json_put_number(host, "swap_peak_mib", run->whole.swap_peak / MIB);
-	json_put_number(host, "pss_peak_mib", run->whole.pss_peak / MIB);
-	json_put_number(host, "largest_process_mib", run->max_rss_process / MIB);
+	put(host, "file_peak_mib", run->whole.file_peak / MIB);
+	put(host, "swap_peak_mib", run->whole.swap_peak / MIB);
+	put(host, "pss_peak_mib", run->whole.pss_peak / MIB);
+	put(host, "largest_process_mib", run->max_rss_process / MIB);
 	json_object_set_new(memory, "host", host);
 	return memory;
 }
@@ -196,11 +208,11 @@ static json_t *processes_json(const struct run *run)
 		json_put_integer(row, "ppid", p->ppid);
 		json_put_text(row, "name", p->comm);
 		json_put_text(row, "command", *p->command ? p->command : NULL);
-		json_put_number(row, "first_seen_s", p->start_s);
-		json_put_number(row, "last_seen_s", p->end_s);
-		json_put_number(row, "cpu_s", p->cpu_s);
-		json_put_number(row, "rss_peak_mib", p->rss_peak / MIB);
-		json_put_number(row, "anon_peak_mib", p->anon_peak / MIB);
+		put(row, "first_seen_s", p->start_s);
+		put(row, "last_seen_s", p->end_s);
+		put(row, "cpu_s", p->cpu_s);
+		put(row, "rss_peak_mib", p->rss_peak / MIB);
+		put(row, "anon_peak_mib", p->anon_peak / MIB);
 		json_array_append_new(top, row);
 	}
 	json_object_set_new(o, "top", top);
@@ -224,13 +236,13 @@ static json_t *cost_json(const struct run *run)
 {
 	json_t *o = json_object();
 
-	json_put_number(o, "cpu_s", run->cost_cpu_s);
-	json_put_number(o, "helper_cpu_s", run->cost_helper_cpu_s);
-	json_put_number(o, "cpu_share_of_one_core", run->cost_share);
-	json_put_number(o, "finish_cpu_s", run->cost_finish_cpu_s);
-	json_put_number(o, "max_rss_mib", run->cost_max_rss / MIB);
-	json_put_number(o, "interval_ms", run->interval_effective_ms);
-	json_put_number(o, "interval_requested_ms", run->interval_requested_ms);
+	put(o, "cpu_s", run->cost_cpu_s);
+	put(o, "helper_cpu_s", run->cost_helper_cpu_s);
+	put(o, "cpu_share_of_one_core", run->cost_share);
+	put(o, "finish_cpu_s", run->cost_finish_cpu_s);
+	put(o, "max_rss_mib", run->cost_max_rss / MIB);
+	put(o, "interval_ms", run->interval_effective_ms);
+	put(o, "interval_requested_ms", run->interval_requested_ms);
 	json_put_integer(o, "ticks", run->ticks);
 	return o;
 }
@@ -243,10 +255,10 @@ static void put_outcome(json_t *root, const struct run *run)
 	if (run->signo)
 		json_put_integer(root, "signal", run->signo);
 	json_put_bool(root, "perturbed", run->perturbed);
-	json_put_number(root, "wall_s", run->wall_s);
-	json_put_number(root, "cpu_s", run->cpu_user_s + run->cpu_system_s);
-	json_put_number(root, "cpu_user_s", run->cpu_user_s);
-	json_put_number(root, "cpu_system_s", run->cpu_system_s);
+	put(root, "wall_s", run->wall_s);
+	put(root, "cpu_s", run->cpu_user_s + run->cpu_system_s);
+	put(root, "cpu_user_s", run->cpu_user_s);
+	put(root, "cpu_system_s", run->cpu_system_s);
 }
 
 json_t *runjson_build(const struct run *run, const json_t *begin)
@@ -271,8 +283,8 @@ json_t *runjson_build(const struct run *run, const json_t *begin)
 	}
 	json_object_set_new(root, "memory", memory_json(run));
 	put_figures(totals, &run->whole);
-	json_put_number(totals, "voluntary_switches", run->voluntary_switches);
-	json_put_number(totals, "involuntary_switches", run->involuntary_switches);
+	put_whole(totals, "voluntary_switches", run->voluntary_switches);
+	put_whole(totals, "involuntary_switches", run->involuntary_switches);
 	json_object_set_new(root, "counters", totals);
 	json_object_set_new(root, "processes", processes_json(run));
 	json_object_set_new(root, "warnings", warnings_json(run));

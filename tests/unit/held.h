@@ -14,7 +14,7 @@
 
 struct held {
 	pid_t pid;
-	int go;	    /* a byte lets it exec */
+	int go;     /* a byte lets it exec */
 	int output; /* its standard output */
 };
 

@@ -277,7 +277,7 @@ static void memory_is_seen_through_a_thread_when_the_first_one_has_ended(void **
 static void damaged_statm_files_change_nothing(void **state)
 {
 	static const char *const texts[] = {
-		"x",	   "9", "9 1000", "9 1000 3", "9 99999999999999999999 1 1\n", "9 18446744073709551615 1 1\n",
+		"x",       "9", "9 1000", "9 1000 3", "9 99999999999999999999 1 1\n", "9 18446744073709551615 1 1\n",
 		"\xff\xff"};
 	struct stage s;
 

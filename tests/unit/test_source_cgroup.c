@@ -187,7 +187,7 @@ static void the_root_group_is_said_to_have_nothing(void **state)
 
 static void damaged_files_of_groups_are_refused_with_a_reason(void **state)
 {
-	static const char *const texts[] = {"",		 "\n\n\n",	  ":::", "5:memory", "5:memory:/a\xff\x01",
+	static const char *const texts[] = {"",          "\n\n\n",        ":::", "5:memory", "5:memory:/a\xff\x01",
 					    "0:memory:", "x\n0::\n0::/\n"};
 	struct stage s;
 	struct error why;
