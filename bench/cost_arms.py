@@ -101,11 +101,13 @@ def number(record, *path):
 def read_assay(folder):
     """assay's own account of the run."""
     run = json.loads((folder / "run.json").read_text())
-    cpu = number(run, "assay_cost", "cpu_s")  # without the helper, which has a line of its own
+    # While the command ran. The helper and the making of the results have lines of their own.
+    cpu = number(run, "assay_cost", "cpu_s")
     if cpu is None:
         raise BenchError(f"{folder}/run.json has no assay_cost.cpu_s")
     return {
         "own_cpu_s": cpu + (number(run, "assay_cost", "helper_cpu_s") or 0.0),
+        "finish_cpu_s": number(run, "assay_cost", "finish_cpu_s"),
         "own_peak_mib": number(run, "assay_cost", "max_rss_mib"),
         "interval_ms": number(run, "assay_cost", "interval_ms"),
         "observed_s": number(run, "wall_s"),

@@ -59,6 +59,7 @@ def summarise(runs, fixed=None):
     assay = {
         "cpu_ratio_to_loop": figure(ratios(column(runs, "assay", "own_cpu_s"), column(runs, "loop", "own_cpu_s"))),
         "core_share": figure(core_shares(runs["assay"]) if resolvable(runs) else []),
+        "finish_cpu_s": figure(column(runs, "assay", "finish_cpu_s")),
         "peak_mib": figure(column(runs, "assay", "own_peak_mib")),
         "outside_peak_mib": figure(column(runs, "assay", "outer_peak_mib")),
         "interval_ms": figure(column(runs, "assay", "interval_ms")),
@@ -81,7 +82,7 @@ BUSY = ("compute", "mappings", "living", "short")
 GOALS = [
     (BUSY, "target's CPU time against the bare command", ("observers", "assay", "target_cpu_s_ratio"), 1.005),
     (("compute", "mappings"), "assay's CPU time against the loop's", ("assay", "cpu_ratio_to_loop"), 1.5),
-    (("compute", "mappings"), "the same without start and finish", ("assay", "running_ratio_to_loop"), 1.5),
+    (("compute", "mappings"), "the same without the start", ("assay", "running_ratio_to_loop"), 1.5),
     (("living",), "assay's share of a core", ("assay", "core_share"), 0.03),
     (BUSY, "assay's peak memory, own account, MiB", ("assay", "peak_mib"), 25),
     # From outside the largest process is seen, which for "mappings" is the target.
@@ -145,20 +146,18 @@ def aligned(rows):
 
 
 def assay_lines(assay):
+    """assay's own account, in lines."""
+    ratio, share = text_of(assay["cpu_ratio_to_loop"], "{:.2f}"), text_of(assay["core_share"], "{:.2f}", 100)
+    yield f"  assay while the command ran: {ratio} times the loop's CPU, {share} % of a core;"
+    after, peak = median_of(assay["finish_cpu_s"], "{:.1f}", 1000), median_of(assay["peak_mib"], "{:.1f}")
     yield (
-        f"  assay by its own account: {text_of(assay['cpu_ratio_to_loop'], '{:.2f}')} times the loop's CPU, "
-        f"{text_of(assay['core_share'], '{:.2f}', 100)} % of a core,"
-    )
-    yield (
-        f"    peak memory {median_of(assay['peak_mib'], '{:.1f}')} MiB, "
+        f"    {after} ms for the results afterwards; peak memory {peak} MiB; "
         f"effective interval {text_of(assay['interval_ms'], '{:.1f}')} ms"
     )
     if "running_rate" in assay:
-        yield (
-            f"    without start and finish: {median_of(assay['running_rate'], '{:.1f}', 1000)} ms per second, the loop "
-            f"{median_of(assay['running_rate_of_loop'], '{:.1f}', 1000)}: "
-            f"{text_of(assay['running_ratio_to_loop'], '{:.2f}')} times"
-        )
+        own, loop = (median_of(assay[key], "{:.1f}", 1000) for key in ("running_rate", "running_rate_of_loop"))
+        ratio = text_of(assay["running_ratio_to_loop"], "{:.2f}")
+        yield f"    without the start: {own} ms per second, the loop {loop}: {ratio} times"
     if assay["perturbed"]:
         yield f"    {assay['perturbed']} of these runs call themselves perturbed"
 

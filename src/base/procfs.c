@@ -177,7 +177,8 @@ int procfs_each_pid(int proc_fd, bool (*each)(void *context, int pid), void *con
 		if (got <= 0)
 			return got < 0 ? -errno : 0;
 		for (long at = 0; at < got;) {
-			const struct directory_entry *entry = (const struct directory_entry *)(const void *)(entries + at);
+			const struct directory_entry *entry =
+				(const struct directory_entry *)(const void *)(entries + at);
 			int pid = pid_of_name(entry->name);
 
 			if (pid > 0 && !each(context, pid))
@@ -202,7 +203,8 @@ bool scan_u64(const char **at, const char *end, uint64_t *ret)
 	if (digit == end || *digit < '0' || *digit > '9')
 		return false;
 	for (; digit < end && *digit >= '0' && *digit <= '9'; digit++)
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*digit - '0'), &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*digit - '0'), &value))
 			return false;
 	*at = digit;
 	*ret = value;
@@ -276,12 +278,12 @@ bool proc_stat_scan(const char *text, size_t length, struct proc_stat *ret)
 		return false;
 	s.ppid = (int)ppid;
 	/* Fields 5 to 9 of proc_pid_stat(5) are not wanted, nor are 18 and 19, which may be negative, nor 21. */
-	if (!scan_words(&at, end, 5) || !scan_u64(&at, end, &s.minor_faults) || !scan_u64(&at, end, &s.children_minor_faults) ||
-	    !scan_u64(&at, end, &s.major_faults) || !scan_u64(&at, end, &s.children_major_faults) ||
-	    !scan_u64(&at, end, &s.user_ticks) || !scan_u64(&at, end, &s.system_ticks) ||
-	    !scan_u64(&at, end, &s.children_user_ticks) || !scan_u64(&at, end, &s.children_system_ticks) ||
-	    !scan_words(&at, end, 2) || !scan_u64(&at, end, &s.threads) || !scan_words(&at, end, 1) ||
-	    !scan_u64(&at, end, &s.start_ticks))
+	if (!scan_words(&at, end, 5) || !scan_u64(&at, end, &s.minor_faults) ||
+	    !scan_u64(&at, end, &s.children_minor_faults) || !scan_u64(&at, end, &s.major_faults) ||
+	    !scan_u64(&at, end, &s.children_major_faults) || !scan_u64(&at, end, &s.user_ticks) ||
+	    !scan_u64(&at, end, &s.system_ticks) || !scan_u64(&at, end, &s.children_user_ticks) ||
+	    !scan_u64(&at, end, &s.children_system_ticks) || !scan_words(&at, end, 2) ||
+	    !scan_u64(&at, end, &s.threads) || !scan_words(&at, end, 1) || !scan_u64(&at, end, &s.start_ticks))
 		return false;
 	/* A number at the very end may have been cut. */
 	if (at == end)

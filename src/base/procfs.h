@@ -67,8 +67,8 @@ struct proc_stat {
 
 bool proc_stat_scan(const char *text, size_t length, struct proc_stat *ret);
 
-/* It has ended, though its parent has not asked for its status yet. (Where only the first thread has ended, the state is
- * Z too, but other threads are counted.) */
+/* It has ended, though its parent has not asked for its status yet. (Where only the first thread has ended, the state
+ * is Z too, but other threads are counted.) */
 bool proc_stat_ended(const struct proc_stat *stat);
 
 #endif

@@ -40,6 +40,7 @@ static void note_column(struct bench_columns *c, const char *name)
 		{"model_type", &c->model},    {"n_prompt", &c->n_prompt},   {"n_gen", &c->n_gen},
 		{"n_depth", &c->n_depth},     {"avg_ns", &c->average},      {"avg_ts", &c->rate_csv},
 		{"stddev_ts", &c->deviation}, {"build_commit", &c->commit}, {"build_number", &c->number},
+		{"test_time", &c->test_time}, {"stddev_ns", &c->deviation_ns},
 	};
 
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -63,6 +64,8 @@ static const char *read_columns(const char *at, struct bench_columns *ret)
 		.deviation = -1,
 		.commit = -1,
 		.number = -1,
+		.test_time = -1,
+		.deviation_ns = -1,
 	};
 	while (ret->count < BENCH_COLUMNS_MAX) {
 		next_field(&at, cell);
@@ -74,6 +77,18 @@ static const char *read_columns(const char *at, struct bench_columns *ret)
 	return ret->n_prompt >= 0 && ret->n_gen >= 0 && ret->rate_csv >= 0 ? at : NULL;
 }
 
+/* Whether a column is of the test or its figures: all others are settings. */
+static bool figure(const struct bench_columns *c, int column)
+{
+	const int figures[] = {c->n_prompt,  c->n_gen,        c->n_depth,  c->test_time,
+			       c->average,   c->deviation_ns, c->rate_csv, c->deviation};
+
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (column == figures[i])
+			return true;
+	return false;
+}
+
 static bool read_values(struct bench_rows *r, const struct bench_columns *c, const char *at, struct bench_row row)
 {
 	char cell[BENCH_CELL_MAX], commit[24] = "", number[24] = "";
@@ -82,6 +97,8 @@ static bool read_values(struct bench_rows *r, const struct bench_columns *c, con
 	row.test.n_depth = 0;
 	for (;; at++, i++) {
 		next_field(&at, cell);
+		if (!figure(c, i))
+			bench_row_settings(&row, cell);
 		if (i == c->model)
 			bench_copy_text(row.test.model, sizeof row.test.model, cell);
 		else if (i == c->n_prompt)
@@ -125,6 +142,7 @@ bool bench_csv_header(struct bench_rows *r, const struct log_line *line)
 	if (!read_columns(at, &c))
 		return false;
 	r->csv = c;
+	r->runs++;
 	return true;
 }
 
@@ -143,8 +161,12 @@ bool bench_sql_row(struct bench_rows *r, const struct log_line *line)
 
 	if (!at)
 		at = line_after(line, "INSERT INTO test ("); /* the table's name in early builds */
-	if (!at)
+	if (!at && line_has(line, "CREATE TABLE IF NOT EXISTS ")) {
+		r->runs++;
 		return line_has(line, "CREATE TABLE IF NOT EXISTS llama_bench");
+	}
+	if (!at)
+		return false;
 	at = read_columns(at, &c);
 	return at && text_skip(&at, ")") && text_skip(&at, "VALUES") && text_skip(&at, "(") &&
 	       read_values(r, &c, at, bench_row_blank(BENCH_SQL, line->t));

@@ -81,11 +81,15 @@ void bench_rows_add(struct bench_rows *r, struct bench_row row)
 	same = twin(r, &row);
 	if (same) {
 		row.t = same->t;
+		row.run = same->run;
 		if (row.form > same->form)
 			*same = row;
 		return;
 	}
 	r->ended = false;
+	if (r->count > 0 && r->items[r->count - 1].form != row.form)
+		r->runs++;
+	row.run = r->runs;
 	if (r->count >= BENCH_ROWS_MAX) {
 		r->lost++;
 		return;
@@ -112,7 +116,15 @@ struct bench_row bench_row_blank(enum bench_form form, int64_t t)
 		.t = t,
 		.average_ns = NAN,
 		.samples_ns = NAN,
+		.inferred = -1,
 	};
+}
+
+void bench_row_settings(struct bench_row *row, const char *cell)
+{
+	do /* FNV-1a, each cell with its zero */
+		row->settings = (row->settings ^ (unsigned char)*cell) * UINT64_C(0x100000001b3);
+	while (*cell++);
 }
 
 /* Copies the next cell of a row without blanks around it and moves *at behind its closing '|'. False at the end. */
@@ -163,6 +175,7 @@ static bool table_header(struct bench_rows *r, const struct log_line *line)
 		pipes += *p == '|';
 	r->table = c;
 	r->table_pipes = pipes;
+	r->runs++;
 	return true;
 }
 
@@ -215,10 +228,12 @@ static bool table_row(struct bench_rows *r, const struct log_line *line)
 	for (int i = 0; at && i < r->table.count && next_cell(&at, cell); i++) {
 		if (i == r->table.model)
 			bench_copy_text(row.test.model, sizeof row.test.model, cell);
-		else if (i == r->table.test)
+		if (i == r->table.test)
 			test = read_test_cell(cell, &row.test);
 		else if (i == r->table.rate)
 			rate = read_rate_cell(cell, &row.test);
+		else
+			bench_row_settings(&row, cell);
 	}
 	if (test && rate)
 		bench_rows_add(r, row);

@@ -16,9 +16,13 @@ struct bench_row {
 	int64_t t;
 	double average_ns; /* of one repetition; NaN where not printed */
 	double samples_ns; /* sum of all repetitions; NaN where not printed */
+	uint64_t run;      /* rows of one run of the tool, printed in one form, have the same */
+	uint64_t settings; /* of table, csv and sql: the same where all but the test and its figures is */
+	int64_t inferred;  /* repetitions, by bench_rows_infer; -1: not known */
 };
 
 #define BENCH_ROWS_MAX 10000
+#define BENCH_TOGETHER_NS 1000000 /* rows that arrive within this were printed earlier and held up */
 #define BENCH_COLUMNS_MAX 128
 #define BENCH_CELL_MAX 160
 
@@ -26,13 +30,14 @@ struct bench_row {
 struct bench_columns {
 	int count, model, test, rate;                                               /* of a Markdown table */
 	int n_prompt, n_gen, n_depth, average, rate_csv, deviation, commit, number; /* of csv; model as above */
+	int test_time, deviation_ns;
 };
 
 struct bench_rows {
 	struct bench_row *items;
 	size_t count, room;
 	uint64_t lost; /* past BENCH_ROWS_MAX */
-	uint64_t known;
+	uint64_t known, runs;
 	char build[64];
 	bool ended;  /* the tool's own last line was seen after the last row */
 	bool failed; /* out of memory */
@@ -58,12 +63,25 @@ void bench_rows_rest(struct bench_rows *r, const struct log_line *line);
 /* No more lines: an object whose closing brace never came counts if it is whole otherwise. */
 void bench_rows_end(struct bench_rows *r);
 
+/* How long one repetition took, by what the row says; NaN where it does not. */
+double bench_row_repetition_ns(const struct bench_row *row);
+
+/* Whether the row's measured part can be told from its arrival: it fits between `from` and that, give or take what the
+ * tool rounds. With a depth, unmeasured runs lie between the measured ones. False for NaN. */
+bool bench_row_fits(const struct bench_row *row, double measured_ns, int64_t from);
+
+/* Sets `inferred` of every row, where the times between the rows of a run tell. The first began at `start` or later. */
+void bench_rows_infer(struct bench_rows *r, int64_t start);
+
 /* For the readers of the forms. Each says whether the line is one of its own. */
 
 struct bench_row bench_row_blank(enum bench_form form, int64_t t);
 
 /* Takes over a row whose test's numbers, rate and deviation are set. */
 void bench_rows_add(struct bench_rows *r, struct bench_row row);
+
+/* Goes on with a row's `settings` (0 at first) by one more cell. */
+void bench_row_settings(struct bench_row *row, const char *cell);
 
 /* Cuts at a character where it is too long. */
 void bench_copy_text(char *ret, size_t size, const char *text);

@@ -47,10 +47,42 @@ struct engine {
 
 	void *(*open)(const struct engine_context *c); /* NULL: out of memory */
 	void (*line)(void *state, const struct log_line *line);
-	/* Fills *result (initialised by the caller): known lines, marks in order of time, tests, requests, headline. */
+	/* Fills *result: known lines, marks in order of time, tests, requests, headline. The caller has initialised it
+	 * and releases it in any case, so a parser that has gathered a result of its own moves it there whole and
+	 * leaves an empty one behind. Called once, before `close`. */
 	int (*finish)(void *state, struct engine_result *result, struct error *err);
 	void (*close)(void *state);
 };
+
+/* A parser's skeleton; vllm.c is a whole one, text.h reads the numbers of a line.
+ *
+ *	struct toy { struct engine_context context; struct engine_result result; bool failed; };
+ *
+ *	static void *toy_open(const struct engine_context *c)
+ *	{
+ *		struct toy *s = calloc(1, sizeof *s);
+ *		if (s) {
+ *			s->context = *c;
+ *			engine_result_init(&s->result);
+ *		}
+ *		return s;
+ *	}
+ *	static void toy_line(void *state, const struct log_line *line)
+ *	{
+ *		struct toy *s = state;
+ *		s->result.known++; // it holds a phrase; count only what can be nothing else
+ *		s->failed |= marking_add(&s->result, &s->context, line->t, GROUP_PREFILL, "prefill", NULL) < 0;
+ *	}
+ *	static int toy_finish(void *state, struct engine_result *result, struct error *err)
+ *	{
+ *		struct toy *s = state;
+ *		snprintf(s->result.engine, sizeof s->result.engine, "toy");
+ *		*result = s->result;            // moved: the caller releases it
+ *		engine_result_init(&s->result); // so that toy_close, which releases this one, does not
+ *		return s->failed ? error_set(err, "out of memory for the log of toy") : 0;
+ *	}
+ *
+ * toy_close releases what is left of its result and frees s. */
 
 #define ENGINE(id) extern const struct engine engine_##id;
 #include "engine/list.def"

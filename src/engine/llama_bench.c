@@ -202,15 +202,12 @@ static void bench_rest(void *state, const struct log_line *line)
 static double measured_ns(const struct bench *b, const struct bench_row *row)
 {
 	int64_t repetitions = row->test.repetitions > 0 ? row->test.repetitions : b->repetitions;
-	double tokens = (double)row->test.n_prompt + (double)row->test.n_gen;
 
 	if (!isnan(row->samples_ns))
 		return row->samples_ns;
 	if (repetitions <= 0)
-		return NAN;
-	if (!isnan(row->average_ns))
-		return row->average_ns * (double)repetitions;
-	return tokens * (double)repetitions / row->test.tokens_per_s * (double)NS_PER_S;
+		repetitions = row->inferred;
+	return repetitions > 0 ? (double)repetitions * bench_row_repetition_ns(row) : NAN;
 }
 
 static enum phase_group row_group(const struct bench_row *row)
@@ -303,13 +300,18 @@ static int mark_together(const struct bench *b, size_t first, size_t last, int64
 	return status;
 }
 
-/* Whether the row's measured part can be told from its arrival: it fits between the row before it and its own, give or
- * take what the tool rounds. With a depth, unmeasured runs lie between the measured ones. */
-static bool fits(const struct bench *b, const struct bench_row *row, int64_t from)
+/* Where neither the rows nor the command say how often each test ran, the times between the rows may. */
+static void infer_repetitions(struct bench *b, struct engine_result *r)
 {
-	double measured = measured_ns(b, row);
-
-	return row->test.n_depth <= 0 && measured <= 1.01 * (double)(row->t - from) + 2e6;
+	if (b->repetitions > 0)
+		return;
+	bench_rows_infer(&b->rows, b->context.start);
+	for (size_t i = 0; i < b->rows.count; i++)
+		if (b->rows.items[i].inferred > 0)
+			warnings_add(&r->warnings,
+				     "llama-bench's number of repetitions (%" PRId64 ") was inferred from the times "
+				     "between its rows; --progress tells it.",
+				     b->rows.items[i].inferred);
 }
 
 static int mark_rows(const struct bench *b, struct engine_result *r, struct error *err)
@@ -322,9 +324,9 @@ static int mark_rows(const struct bench *b, struct engine_result *r, struct erro
 		const struct bench_row *next = i + 1 < b->rows.count ? row + 1 : NULL;
 		bool first_row = i == 0;
 
-		if (next && next->t - row->t < NS_PER_MS)
+		if (next && next->t - row->t < BENCH_TOGETHER_NS)
 			continue; /* they arrived together */
-		if (first == i && fits(b, row, from)) {
+		if (first == i && bench_row_fits(row, measured_ns(b, row), from)) {
 			int64_t begin = row->t - (int64_t)measured_ns(b, row);
 
 			if (marking_add(r, &b->context, from, first_row ? GROUP_LOAD : GROUP_WARMUP,
@@ -417,7 +419,10 @@ static int bench_finish(void *state, struct engine_result *r, struct error *err)
 			     b->lost + b->rows.lost);
 	if (take_tests(b, r, err) < 0)
 		return -1;
-	return b->event_count ? mark_progress(b, r, err) : mark_rows(b, r, err);
+	if (b->event_count)
+		return mark_progress(b, r, err);
+	infer_repetitions(b, r);
+	return mark_rows(b, r, err);
 }
 
 static const char *const phrases[] = {
@@ -434,6 +439,7 @@ static const char *const phrases[] = {
 	"INSERT INTO llama_bench (",
 	"INSERT INTO test (",
 	"CREATE TABLE IF NOT EXISTS llama_bench",
+	"CREATE TABLE IF NOT EXISTS test (",
 	"llama_bench: error: ",
 	NULL,
 };

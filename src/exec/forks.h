@@ -1,7 +1,9 @@
-/* Exact news of the forks and exits below a process, from the kernel's perf events.
+/* Exact news of the forks and exits below a process, from the kernel's perf events: also of processes too short-lived
+ * for any scan of /proc.
  *
- * A dummy event that every descendant inherits records each fork, also of processes too short-lived for any scan of
- * /proc. It has no notion of the tree: it only says what the kernel said. */
+ * Who may (CAP_PERFMON, or perf_event_paranoid of 0) listens to the whole machine and picks out the descendants, which
+ * costs them nothing. Others attach an event that every descendant inherits, once per CPU: some 3 us per CPU for each
+ * fork and thread, and 0.3 us for each switch between threads; past FORKS_CPUS_INHERITED CPUs that is too much. */
 #ifndef ASSAY_EXEC_FORKS_H
 #define ASSAY_EXEC_FORKS_H
 
@@ -10,6 +12,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+
+#define FORKS_CPUS_INHERITED 16
 
 struct forks;
 
@@ -28,13 +32,14 @@ struct fork_event {
 int forks_open(pid_t pid, struct forks **ret, struct error *why_not);
 void forks_close(struct forks *f); /* NULL accepted */
 
-/* Takes an event: 1, or 0 when none waits. Events of different CPUs come in any order. */
+/* Takes an event, in the order of time: 1, or 0 when no more wait that happened before the first of these calls. */
 int forks_next(struct forks *f, struct fork_event *ret);
 
 /* Whether records (perhaps only threads') found no room, so that what forks_next gave is not all. */
 bool forks_lost(const struct forks *f);
 
-/* For tests: from now on forks_open fails with this reason; NULL ends that. */
+/* For tests: from now on forks_open fails with this reason; NULL ends that. And: it attaches to the process only. */
 void forks_forbid(const char *reason);
+void forks_forbid_machine(bool forbidden);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "exec/children_io.h"
 #include "exec/forwarding.h"
 #include "exec/outbox.h"
 #include "exec/pump.h"
@@ -122,6 +123,17 @@ static int64_t time_ns(struct timeval t)
 	return (int64_t)t.tv_sec * NS_PER_S + (int64_t)t.tv_usec * 1000;
 }
 
+static void add_children_io(struct wire_exit *e)
+{
+	struct children_io io;
+
+	children_io_read(&io);
+	e->all_read_chars = io.read_chars;
+	e->all_write_chars = io.write_chars;
+	e->all_read_calls = io.read_calls;
+	e->all_write_calls = io.write_calls;
+}
+
 static void on_exited(struct helper *h, pid_t pid, int status, const struct rusage *u)
 {
 	struct message m = {.type = MESSAGE_EXITED};
@@ -140,6 +152,10 @@ static void on_exited(struct helper *h, pid_t pid, int status, const struct rusa
 		.write_blocks = u->ru_oublock,
 		.voluntary_switches = u->ru_nvcsw,
 		.involuntary_switches = u->ru_nivcsw,
+		.all_read_chars = -1,
+		.all_write_chars = -1,
+		.all_read_calls = -1,
+		.all_write_calls = -1,
 	};
 	if (m.exit.is_command) {
 		if (h->command.report >= 0)
@@ -153,6 +169,8 @@ static void on_exited(struct helper *h, pid_t pid, int status, const struct rusa
 		for (int i = 0; i < h->streams.count; i++)
 			pump_mark_goal(&h->streams.list[i]);
 	}
+	if (h->ended)
+		add_children_io(&m.exit);
 	recording_append(&h->recording, WIRE_EXIT, &m.exit, sizeof m.exit);
 	outbox_put(&h->outbox, &m);
 }
@@ -414,8 +432,7 @@ _Noreturn void helper_main(int socket, pid_t assay, const struct launch_options 
 	}
 	answer(&h, MESSAGE_READY, h.command.pid, 0, NULL);
 	main_loop(&h);
-	for (int i = 0; i < h.streams.count; i++)
-		pthread_join(h.streams.list[i].thread, NULL); /* they are at their end: is_done */
+	/* The pumps are at their end: is_done. */
 	end.t = clock_mono_ns();
 	recording_append(&h.recording, WIRE_END, &end, sizeof end);
 	segment_close(&h.recording.segment);

@@ -3,8 +3,8 @@
  * - busy: others use more than a tenth of the CPUs' time, or more than one CPU where there are over ten;
  * - memory: less than a tenth of it is available;
  * - swap: more than 5% of it is in use;
- * - frequency: the governor is powersave (with intel_pstate and amd-pstate-epp, where every governor adapts to the load,
- *   only if the preference is power or balance_power);
+ * - frequency: the governor is powersave (with intel_pstate and amd-pstate-epp, where every governor adapts to the
+ *   load, only if the preference is power or balance_power);
  * - another assay is recording. */
 #include "exec/machine.h"
 
@@ -88,9 +88,12 @@ static void read_hypervisor(struct machine *m)
 	static const struct {
 		const char *sign, *name;
 	} known[] = {
-		{"KVMKVMKVM", "KVM"},       {"Linux KVM Hv", "KVM"},   {"VMwareVMware", "VMware"}, {"Microsoft Hv", "Hyper-V"},
-		{"XenVMMXenVMM", "Xen"},    {"TCGTCGTCGTCG", "QEMU"},  {"bhyve bhyve ", "bhyve"},  {"VBoxVBoxVBox", "VirtualBox"},
-		{"ACRNACRNACRN", "ACRN"},   {"QEMU", "QEMU"},          {"Amazon EC2", "Amazon EC2"}, {"Google", "Google"},
+		{"KVMKVMKVM", "KVM"},           {"Linux KVM Hv", "KVM"},
+		{"VMwareVMware", "VMware"},     {"Microsoft Hv", "Hyper-V"},
+		{"XenVMMXenVMM", "Xen"},        {"TCGTCGTCGTCG", "QEMU"},
+		{"bhyve bhyve ", "bhyve"},      {"VBoxVBoxVBox", "VirtualBox"},
+		{"ACRNACRNACRN", "ACRN"},       {"QEMU", "QEMU"},
+		{"Amazon EC2", "Amazon EC2"},   {"Google", "Google"},
 		{"innotek GmbH", "VirtualBox"}, {"VMware, Inc.", "VMware"},
 	};
 	char sign[64] = "";
@@ -207,7 +210,8 @@ static void look_at_cpus(struct machine_state *s, int64_t window_ns)
 	if (isnan(before))
 		return;
 	clock_sleep_ns(window_ns);
-	s->busy_cpus = (busy_ticks() - before) / (double)sysconf(_SC_CLK_TCK) - (double)(clock_process_ns() - own) / NS_PER_S;
+	s->busy_cpus =
+		(busy_ticks() - before) / (double)sysconf(_SC_CLK_TCK) - (double)(clock_process_ns() - own) / NS_PER_S;
 	s->busy_cpus = fmax(0, s->busy_cpus / ((double)(clock_mono_ns() - began) / NS_PER_S));
 	threshold = fmin(BUSY_CPUS, BUSY_SHARE * (double)cpus);
 	if (s->busy_cpus > threshold)
@@ -216,7 +220,8 @@ static void look_at_cpus(struct machine_state *s, int64_t window_ns)
 
 static void look_at_memory(struct machine_state *s)
 {
-	struct scan_key keys[] = {{.name = "MemTotal:"}, {.name = "MemAvailable:"}, {.name = "SwapTotal:"}, {.name = "SwapFree:"}};
+	struct scan_key keys[] = {
+		{.name = "MemTotal:"}, {.name = "MemAvailable:"}, {.name = "SwapTotal:"}, {.name = "SwapFree:"}};
 	char text[8192];
 	ssize_t length = procfs_read_file(text, sizeof text, "meminfo");
 	int64_t total, swap;
@@ -227,7 +232,8 @@ static void look_at_memory(struct machine_state *s)
 	s->memory_available = kib_to_bytes(&keys[1]);
 	s->swap_used = swap < 0 || !keys[3].found ? -1 : swap - kib_to_bytes(&keys[3]);
 	if (total > 0 && s->memory_available >= 0 && (double)s->memory_available < AVAILABLE_SHARE * (double)total)
-		complain(s, "only %.0f%% of the memory is available", 100.0 * (double)s->memory_available / (double)total);
+		complain(s, "only %.0f%% of the memory is available",
+			 100.0 * (double)s->memory_available / (double)total);
 	if (swap > 0 && (double)s->swap_used > SWAP_SHARE * (double)swap)
 		complain(s, "%.0f%% of the swap space is in use", 100.0 * (double)s->swap_used / (double)swap);
 }

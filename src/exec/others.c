@@ -6,9 +6,11 @@
 
 #include "base/procfs.h"
 
+enum who { SOMEBODY, ASSAY, HELPER };
+
 struct seen {
 	int pid, ppid;
-	enum { SOMEBODY, ASSAY, HELPER } who;
+	enum who who;
 };
 
 struct seen_list {
@@ -19,6 +21,11 @@ struct seen_list {
 static bool is_called(const struct proc_stat *stat, const char *name)
 {
 	return stat->comm_length == strlen(name) && memcmp(stat->comm, name, stat->comm_length) == 0;
+}
+
+static enum who who_is(const struct proc_stat *stat)
+{
+	return is_called(stat, "measure-helper") ? HELPER : is_called(stat, "assay") ? ASSAY : SOMEBODY;
 }
 
 static bool note(void *context, int pid)
@@ -39,8 +46,7 @@ static bool note(void *context, int pid)
 		list->items = items;
 		list->room = room;
 	}
-	list->items[list->count++] = (struct seen){
-		pid, stat.ppid, is_called(&stat, "measure-helper") ? HELPER : is_called(&stat, "assay") ? ASSAY : SOMEBODY};
+	list->items[list->count++] = (struct seen){pid, stat.ppid, who_is(&stat)};
 	return true;
 }
 
@@ -80,7 +86,8 @@ static int find_recording(const struct seen_list *list, int self)
 	for (size_t i = 0; i < list->count; i++) {
 		const struct seen *parent = list->items[i].who == HELPER ? find(list, list->items[i].ppid) : NULL;
 
-		if (parent && parent->who == ASSAY && !is_below(list, parent->pid, self) && !is_below(list, self, parent->pid))
+		if (parent && parent->who == ASSAY && !is_below(list, parent->pid, self) &&
+		    !is_below(list, self, parent->pid))
 			return parent->pid;
 	}
 	return 0;

@@ -201,6 +201,9 @@ static void *pump(void *argument)
 		}
 	}
 	end_stream(s);
+	/* Not to return: what a thread that has ended read and wrote could not be told from what children did. */
+	while (true)
+		pause();
 	return NULL;
 }
 

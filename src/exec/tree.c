@@ -12,7 +12,7 @@
 #include "exec/forks.h"
 #include "exec/scan.h"
 
-/* With fork events, /proc is still scanned so often: a set-user-ID program, say, ends the events below it. */
+/* With fork events, /proc is still scanned so often: a set-user-ID program, say, ends inherited events below it. */
 #define CHECK_EVERY_NS (5 * NS_PER_S)
 /* A scan takes at most 0.5% of a core: its last cost in CPU time, times this, must have passed. */
 #define SCAN_FACTOR 200
@@ -240,9 +240,11 @@ void tree_counts(struct tree *t, struct tree_counts *ret)
 		ret->processes = announced + unannounced;
 	/* Each process that has ended must have told so: an event less, and events have stopped somewhere. */
 	if (forks_lost(t->forks))
-		snprintf(ret->why, sizeof ret->why, "there were more forks at once than the kernel's records have room for");
+		snprintf(ret->why, sizeof ret->why,
+			 "there were more forks at once than the kernel's records have room for");
 	else if (unannounced > 0 || t->ended + t->table->alive < announced)
-		snprintf(ret->why, sizeof ret->why, "the kernel's fork events did not reach every process, as below a "
+		snprintf(ret->why, sizeof ret->why,
+			 "the kernel's fork events did not reach every process, as below a "
 			 "set-user-ID program");
 	else if (t->scan.failed)
 		snprintf(ret->why, sizeof ret->why, "/proc could not be listed at all times");

@@ -23,8 +23,8 @@ void tree_free(struct tree *t);
  * stat has been read by somebody who calls tree_process_gone: it still tells their CPU time. */
 void tree_update(struct tree *t, int64_t now);
 
-/* Adds what fork events have told since the last call; does nothing where there are none. So cheap that it may be called
- * every tick, which shows processes that live for a few ticks only. */
+/* Adds what fork events have told since the last call; does nothing where there are none. So cheap that it may be
+ * called every tick, which shows processes that live for a few ticks only. */
 void tree_poll(struct tree *t, int64_t now);
 
 /* A kept descriptor said that p is gone (ESRCH) or is a zombie. */

@@ -19,7 +19,7 @@ struct process {
 	int64_t first_seen, last_seen;
 	bool alive;
 	char comm[64];
-	char *command;	    /* arguments separated by blanks, at most 512 bytes, owned; NULL: not readable or a kernel's
+	char *command;      /* arguments separated by blanks, at most 512 bytes, owned; NULL: not readable or a kernel's
 			       zombie */
 	bool command_stale; /* it has become another program since `command` was read */
 
@@ -57,7 +57,9 @@ struct process_table {
 	uint32_t *slots;       /* hash of the living by pid: position in items + 1, 0 where empty */
 	size_t slot_count;     /* a power of two, more than twice the living */
 	int64_t used[USAGE_KINDS]; /* by all of them, ended ones too */
+	struct usage_account reaper[USAGE_KINDS]; /* of the helper; `inherited` is the last total it told */
 	unsigned round;        /* of usage_end_round */
+	bool has_fresh;        /* some process has */
 	size_t kept, kept_max; /* descriptors that are kept open, and how many may be */
 };
 

@@ -46,7 +46,8 @@ static int64_t growth(int64_t *last, int64_t value)
 static void wait_for_round(struct process_table *t, struct process *p, enum usage kind, int64_t grown)
 {
 	p->accounts[kind].fresh[t->round & 1] += grown;
-	p->has_fresh = p->has_fresh || grown > 0;
+	if (grown > 0)
+		p->has_fresh = t->has_fresh = true;
 }
 
 void usage_read(struct process_table *t, struct process *p, enum usage kind, int64_t value)
@@ -64,9 +65,19 @@ void usage_read_inherited(struct process_table *t, struct process *p, enum usage
 	wait_for_round(t, p, kind, growth(&p->accounts[kind].inherited, value));
 }
 
-static void settle(struct process_table *t, struct process *p, enum usage kind, unsigned round)
+void usage_reaped(struct process_table *t, enum usage kind, int64_t value)
 {
-	struct usage_account *a = &p->accounts[kind];
+	t->reaper[kind].fresh[t->round & 1] += value;
+	t->has_fresh = true;
+}
+
+void usage_reaped_in_all(struct process_table *t, enum usage kind, int64_t total)
+{
+	usage_reaped(t, kind, growth(&t->reaper[kind].inherited, total));
+}
+
+static void settle(struct process_table *t, struct usage_account *a, enum usage kind, unsigned round)
+{
 	int64_t fresh = a->fresh[round], known = fresh < a->owed ? fresh : a->owed;
 
 	a->fresh[round] = 0;
@@ -74,20 +85,33 @@ static void settle(struct process_table *t, struct process *p, enum usage kind, 
 	t->used[kind] += fresh - known;
 }
 
+static void settle_reaper(struct process_table *t, unsigned earlier)
+{
+	for (enum usage kind = 0; kind < USAGE_KINDS; kind++) {
+		settle(t, &t->reaper[kind], kind, earlier);
+		t->has_fresh = t->has_fresh || t->reaper[kind].fresh[t->round & 1] > 0;
+	}
+}
+
 void usage_end_round(struct process_table *t)
 {
 	unsigned earlier = ~t->round & 1;
+	bool had_fresh = t->has_fresh;
 
-	for (size_t i = 0; i < t->count; i++) {
+	t->has_fresh = false;
+	if (had_fresh)
+		settle_reaper(t, earlier);
+	for (size_t i = 0; had_fresh && i < t->count; i++) {
 		struct process *p = &t->items[i];
 
 		if (!p->has_fresh)
 			continue;
 		p->has_fresh = false;
 		for (enum usage kind = 0; kind < USAGE_KINDS; kind++) {
-			settle(t, p, kind, earlier);
+			settle(t, &p->accounts[kind], kind, earlier);
 			p->has_fresh = p->has_fresh || p->accounts[kind].fresh[t->round & 1] > 0;
 		}
+		t->has_fresh = t->has_fresh || p->has_fresh;
 	}
 	t->round++;
 }
@@ -95,14 +119,17 @@ void usage_end_round(struct process_table *t)
 void usage_died(struct process_table *t, struct process *p)
 {
 	struct process *parent = process_find(t, p->parent);
+	struct usage_account *heir;
 
 	for (enum usage kind = 0; kind < USAGE_KINDS; kind++) {
 		int64_t own = *last_reading(p, kind);
 
-		settle(t, p, kind, 0);
-		settle(t, p, kind, 1);
-		if (parent && parent != p)
-			parent->accounts[kind].owed += (own > 0 ? own : 0) + p->accounts[kind].inherited;
+		settle(t, &p->accounts[kind], kind, 0);
+		settle(t, &p->accounts[kind], kind, 1);
+		heir = parent && parent != p ? &parent->accounts[kind] : &t->reaper[kind];
+		/* What it owes it has inherited since it was last read, or its heir will from somebody else. */
+		heir->owed += (own > 0 ? own : 0) + p->accounts[kind].inherited + p->accounts[kind].owed;
+		p->accounts[kind].owed = 0;
 	}
 	p->has_fresh = false;
 }

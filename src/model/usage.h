@@ -4,7 +4,7 @@
  * output in the same ones. When a parent's inheritance grows, what was counted already of the children that have ended
  * is taken off first, and the rest is news of what nobody saw. A child's end is often noticed a little after its
  * parent's inheritance, so growth waits for one round of readings. Children that nobody waits for keep what was last
- * read. */
+ * read. The helper, which is no process of the tree, is the parent of those that have no other. */
 #ifndef ASSAY_MODEL_USAGE_H
 #define ASSAY_MODEL_USAGE_H
 
@@ -41,6 +41,11 @@ void usage_read_inherited(struct process_table *t, struct process *p, enum usage
 
 /* Ends a round: every living process has been looked at since the last call, and those that ended are marked dead. */
 void usage_end_round(struct process_table *t);
+
+/* The helper has waited for a process, which with all that it inherited had used so much; or it knows how much all
+ * that it has waited for had used together. The process must be marked dead before. */
+void usage_reaped(struct process_table *t, enum usage kind, int64_t value);
+void usage_reaped_in_all(struct process_table *t, enum usage kind, int64_t total);
 
 /* Passes the accounts of a process that has just ended on to its parent; process_died calls it. */
 void usage_died(struct process_table *t, struct process *p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "model/window.h"
 
 enum figure_kind {
@@ -75,6 +76,12 @@ static int begin_gathering(struct gathering *g, const struct run *run, struct er
 			items[i].end = run->phases.items[i].end;
 		}
 		g->gathers[f].whole_item = (struct window){.start = run->start, .end = run->end};
+		/* The first reading was a moment before the start, when nothing had been used yet. */
+		if (figures[f].kind == FIGURE_GROWTH) {
+			g->gathers[f].whole_item.start -= NS_PER_S;
+			if (g->phase_count)
+				items[0].start -= NS_PER_S;
+		}
 		windows_begin(&g->gathers[f].phases, kind, items, g->phase_count);
 		windows_begin(&g->gathers[f].whole, kind, &g->gathers[f].whole_item, 1);
 	}

@@ -18,9 +18,11 @@
 /* The share of one core that ticks may cost, and slow readings beside them: together under 3%. */
 #define TICK_BUDGET 0.0125
 #define SLOW_BUDGET 0.0125
+#define MARK_BUDGET 0.05 /* readings at marks, in a while in which marks come thick */
 #define COSTS 5
 #define SEGMENT_CAPACITY (UINT64_C(8) << 30)
 #define TRIM_EVERY 64
+#define BLOCK_BYTES 512 /* of rusage's blocks, whatever the disk's are */
 
 /* The cost of the last few readings; the median decides, so that one page fault does not stretch an interval. */
 struct cost {
@@ -39,7 +41,8 @@ struct monitor {
 	struct warnings *warnings;
 	const char *command_line;
 	int64_t requested, interval, slow;
-	int64_t next_tick, next_slow;
+	int64_t next_tick, next_slow, next_exact;
+	int64_t last_t; /* of the last reading */
 	int64_t begun, ended, ticks;
 	struct cost tick_cost, slow_cost;
 	uint64_t slow_count;
@@ -228,6 +231,7 @@ static void record_process(void *context, const struct process *p)
 
 static void read_tick(struct monitor *m, int64_t now)
 {
+	tree_poll(m->tree, now);
 	for (size_t i = 0; i < source_count; i++)
 		if (m->open[i] && sources[i]->tick)
 			sources[i]->tick(m->states[i], &m->context, now);
@@ -278,6 +282,7 @@ void monitor_begin(struct monitor *m, int64_t now)
 	read_tick(m, now);
 	read_slow(m, now);
 	timeline_flush(&m->timeline, now);
+	m->last_t = now;
 	forget_own_name(m);
 }
 
@@ -315,36 +320,88 @@ void monitor_run(struct monitor *m, int64_t now)
 		m->next_tick = next_after(m->next_tick, m->interval, now);
 	}
 	timeline_flush(&m->timeline, now);
+	m->last_t = now;
 }
 
-void monitor_end(struct monitor *m, int64_t now)
+static void read_all(struct monitor *m, int64_t now)
 {
-	struct wire_end end = {.t = now};
-
-	m->ended = now;
-	tree_update(m->tree, now);
-	timeline_keep_all(&m->timeline);
+	m->context.exact = true;
 	read_tick(m, now);
-	for (size_t i = 0; i < source_count; i++)
-		if (m->open[i] && sources[i]->slow)
-			sources[i]->slow(m->states[i], &m->context, now);
-	timeline_flush(&m->timeline, now);
-	for (size_t i = 0; i < m->processes.count; i++)
-		record_process(m, &m->processes.items[i]);
-	for (size_t i = 0; i < m->warnings->count; i++)
-		segment_append(&m->segment, WIRE_NOTE, 0, m->warnings->texts[i], strlen(m->warnings->texts[i]));
-	segment_append(&m->segment, WIRE_END, 0, &end, sizeof end);
+	read_slow(m, now);
+	m->context.exact = false;
+	m->last_t = now;
+}
+
+/* A phase begins: what was used until now belongs to the one before, so the points are given its time. Marks may come
+ * thick, and have a budget too. */
+static void read_at_mark(struct monitor *m, int64_t t, int64_t now)
+{
+	int64_t spent = clock_process_ns(), at = t > m->last_t ? t : m->last_t;
+
+	if (now < m->next_exact)
+		return;
+	tree_update(m->tree, at);
+	timeline_keep_all(&m->timeline);
+	read_all(m, at);
+	timeline_flush(&m->timeline, at);
+	m->next_exact = now + (int64_t)((double)(clock_process_ns() - spent) / MARK_BUDGET);
 }
 
 void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end)
 {
 	struct wire_mark *record = segment_reserve(&m->segment, WIRE_MARK, 0, sizeof *record + length);
+	int64_t now = clock_mono_ns();
 
-	if (!record)
+	if (record) {
+		*record = (struct wire_mark){.t = t, .end = end, .seen = !has_time};
+		memcpy(record + 1, name, length);
+		segment_commit(&m->segment);
+	}
+	if (!m->ended && t <= now && now - t < SLOW_NS)
+		read_at_mark(m, t, now);
+}
+
+void monitor_reaped(struct monitor *m, const struct wire_exit *e, int64_t now)
+{
+	struct process_table *t = &m->processes;
+	struct process *p = process_find(t, e->pid);
+
+	if (p)
+		tree_process_gone(m->tree, p, now);
+	usage_reaped(t, USAGE_USER, e->user_ns);
+	usage_reaped(t, USAGE_SYSTEM, e->system_ns);
+	usage_reaped(t, USAGE_CPU, e->user_ns + e->system_ns);
+	usage_reaped(t, USAGE_MINOR_FAULTS, e->minor_faults);
+	usage_reaped(t, USAGE_MAJOR_FAULTS, e->major_faults);
+	usage_reaped(t, USAGE_READ_BYTES, e->read_blocks * BLOCK_BYTES);
+	usage_reaped(t, USAGE_WRITE_BYTES, e->write_blocks * BLOCK_BYTES);
+	if (e->all_read_chars < 0)
 		return;
-	*record = (struct wire_mark){.t = t, .end = end, .seen = !has_time};
-	memcpy(record + 1, name, length);
-	segment_commit(&m->segment);
+	usage_reaped_in_all(t, USAGE_READ_CHARS, e->all_read_chars);
+	usage_reaped_in_all(t, USAGE_WRITE_CHARS, e->all_write_chars);
+	usage_reaped_in_all(t, USAGE_READ_CALLS, e->all_read_calls);
+	usage_reaped_in_all(t, USAGE_WRITE_CALLS, e->all_write_calls);
+}
+
+void monitor_end(struct monitor *m, int64_t end)
+{
+	struct wire_end record = {.t = end};
+
+	/* A tick may have come between the end and the news of it; points never go back. */
+	end = end > m->last_t ? end : m->last_t;
+	m->ended = end;
+	tree_update(m->tree, end);
+	/* All that has ended is known by now, so that nothing has to wait for another round. */
+	usage_end_round(&m->processes);
+	usage_end_round(&m->processes);
+	timeline_keep_all(&m->timeline);
+	read_all(m, end);
+	timeline_flush(&m->timeline, end);
+	for (size_t i = 0; i < m->processes.count; i++)
+		record_process(m, &m->processes.items[i]);
+	for (size_t i = 0; i < m->warnings->count; i++)
+		segment_append(&m->segment, WIRE_NOTE, 0, m->warnings->texts[i], strlen(m->warnings->texts[i]));
+	segment_append(&m->segment, WIRE_END, 0, &record, sizeof record);
 }
 
 struct tree *monitor_tree(struct monitor *m)

@@ -16,6 +16,7 @@
 #include "model/run.h"
 #include "model/timeline.h"
 #include "model/warnings.h"
+#include "wire/records.h"
 #include "wire/segment.h"
 
 struct monitor;
@@ -38,10 +39,14 @@ int64_t monitor_due(const struct monitor *m);
 /* Takes the readings that are due. */
 void monitor_run(struct monitor *m, int64_t now);
 
-/* The last reading: every series gets a point at `now`. */
-void monitor_end(struct monitor *m, int64_t now);
+/* The helper has waited for a process: its last figures are exact, however seldom it was read. */
+void monitor_reaped(struct monitor *m, const struct wire_exit *e, int64_t now);
 
-/* A mark of the markers file. */
+/* The last reading: every series gets a point at `end`, when what is measured ended. */
+void monitor_end(struct monitor *m, int64_t end);
+
+/* A mark of the markers file. Everything is read at once, as often as the budget allows, so that the figures of a phase
+ * are its own. */
 void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end);
 
 struct tree *monitor_tree(struct monitor *m);

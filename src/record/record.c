@@ -184,6 +184,7 @@ static void take_events(struct recording *r)
 		switch (event.type) {
 		case LAUNCH_EXITED:
 			on_exit_of(r, &event.exit);
+			monitor_reaped(r->monitor, &event.exit, clock_mono_ns());
 			break;
 		case LAUNCH_STOPPED:
 			launch_stop_self(event.signo);
@@ -409,7 +410,7 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	wait_and_watch(r);
 	if (r->run->end == r->start)
 		r->run->end = clock_mono_ns();
-	monitor_end(r->monitor, clock_mono_ns());
+	monitor_end(r->monitor, r->run->end);
 	markers_close(&r->markers, r->run->end);
 	if (r->markers.cut || r->markers.truncated)
 		warnings_add(&r->run->warnings, "The markers file was %s.",

@@ -36,16 +36,20 @@ struct part {
 static const struct part memory_v1[] = {
 	{"memory.usage_in_bytes", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
 	{"memory.max_usage_in_bytes", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat", false, {{"total_rss", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
-			 {"total_cache", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.stat",
+	 false,
+	 {{"total_rss", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
+	  {"total_cache", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
 	{"memory.oom_control", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part memory_v2[] = {
 	{"memory.current", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
 	{"memory.peak", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat", false, {{"anon", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
-			 {"file", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
+	{"memory.stat",
+	 false,
+	 {{"anon", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
+	  {"file", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
 	{"memory.events", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
 	{NULL},
 };
@@ -54,16 +58,20 @@ static const struct part cpuacct_v1[] = {
 	{NULL},
 };
 static const struct part cpu_v1[] = {
-	{"cpu.stat", false, {{"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
-		      {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
-		      {"throttled_time", "cgroup.cpu.throttled", "s", 1e-9, SERIES_COUNTER}}},
+	{"cpu.stat",
+	 false,
+	 {{"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
+	  {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
+	  {"throttled_time", "cgroup.cpu.throttled", "s", 1e-9, SERIES_COUNTER}}},
 	{NULL},
 };
 static const struct part cpu_v2[] = {
-	{"cpu.stat", false, {{"usage_usec", "cgroup.cpu.usage", "s", 1e-6, SERIES_COUNTER},
-		      {"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
-		      {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
-		      {"throttled_usec", "cgroup.cpu.throttled", "s", 1e-6, SERIES_COUNTER}}},
+	{"cpu.stat",
+	 false,
+	 {{"usage_usec", "cgroup.cpu.usage", "s", 1e-6, SERIES_COUNTER},
+	  {"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
+	  {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
+	  {"throttled_usec", "cgroup.cpu.throttled", "s", 1e-6, SERIES_COUNTER}}},
 	{NULL},
 };
 
@@ -91,7 +99,7 @@ struct cgroup_state {
 	/* Folders that limits are looked for in, upwards to their mount points; path "": none. */
 	struct cgroup_folder memory, cpu;
 	bool memory_is_v1, cpu_is_v1;
-	int limit, quota; /* series */
+	int limit, quota;    /* series */
 	int64_t seldom_next; /* when limits and the like are read again */
 	struct pace pace;
 };
@@ -155,7 +163,8 @@ static void open_parts(struct cgroup_state *s, struct source_context *c, const s
 			if (i >= count || !keys[i].found)
 				continue;
 			any = true;
-			open->series[i] = series_define(c, &(struct series_desc){f->series, f->unit, "cgroup", "cgroup", f->kind});
+			open->series[i] = series_define(
+				c, &(struct series_desc){f->series, f->unit, "cgroup", "cgroup", f->kind});
 		}
 		if (any)
 			s->part_count++;
@@ -220,8 +229,10 @@ static void open_found(struct cgroup_state *s, struct source_context *c, const s
 		open_pressures(s, c, &f->unified);
 	if (s->part_count == 0)
 		return;
-	s->limit = series_define(c, &(struct series_desc){"cgroup.memory.limit", "bytes", "cgroup", "cgroup", SERIES_GAUGE});
-	s->quota = series_define(c, &(struct series_desc){"cgroup.cpu.quota", "count", "cgroup", "cgroup", SERIES_GAUGE});
+	s->limit = series_define(
+		c, &(struct series_desc){"cgroup.memory.limit", "bytes", "cgroup", "cgroup", SERIES_GAUGE});
+	s->quota =
+		series_define(c, &(struct series_desc){"cgroup.cpu.quota", "count", "cgroup", "cgroup", SERIES_GAUGE});
 }
 
 static void cgroup_close(void *state)
@@ -259,13 +270,15 @@ static int cgroup_open(struct source_context *c, void **ret_state, struct error 
 	}
 	cgroup_close(s);
 	if (!any)
-		return error_set(why_not, "no cgroup file system is mounted that shows the command's group; mount one at "
+		return error_set(why_not,
+				 "no cgroup file system is mounted that shows the command's group; mount one at "
 				 "/sys/fs/cgroup");
 	if (root)
-		return error_set(why_not, "the command runs in the root cgroup, which has no figures of its own; start it in a "
+		return error_set(why_not,
+				 "the command runs in the root cgroup, which has no figures of its own; start it in a "
 				 "group, for example with systemd-run --scope or in a container");
 	return error_set(why_not, "the command's cgroup has no memory or cpu controller; turn them on in the "
-			 "cgroup.subtree_control of the groups above it");
+				  "cgroup.subtree_control of the groups above it");
 }
 
 /* Calls `read` for the folder and those above it down to the mount point; returns the smallest answer, NaN for none. */
@@ -324,9 +337,10 @@ static double quota_v1(const struct cgroup_folder *folder)
 {
 	uint64_t quota, period;
 
-	return read_number(folder, "cpu.cfs_quota_us", &quota) && read_number(folder, "cpu.cfs_period_us", &period) && period > 0
-		? (double)quota / (double)period
-		: NAN;
+	return read_number(folder, "cpu.cfs_quota_us", &quota) && read_number(folder, "cpu.cfs_period_us", &period) &&
+			       period > 0
+		       ? (double)quota / (double)period
+		       : NAN;
 }
 
 static double quota_v2(const struct cgroup_folder *folder)
@@ -335,14 +349,16 @@ static double quota_v2(const struct cgroup_folder *folder)
 	const char *at = text, *end = text + read_small(folder, "cpu.max", text, sizeof text);
 	uint64_t quota, period;
 
-	return scan_u64(&at, end, &quota) && scan_u64(&at, end, &period) && period > 0 ? (double)quota / (double)period : NAN;
+	return scan_u64(&at, end, &quota) && scan_u64(&at, end, &period) && period > 0 ? (double)quota / (double)period
+										       : NAN;
 }
 
 /* They seldom change, but may: a container can be given more while it runs. */
 static void read_limits(struct cgroup_state *s, struct source_context *c, int64_t now)
 {
 	if (usable(&s->memory))
-		timeline_put(c->timeline, s->limit, now, smallest_upwards(&s->memory, s->memory_is_v1 ? limit_v1 : limit_v2));
+		timeline_put(c->timeline, s->limit, now,
+			     smallest_upwards(&s->memory, s->memory_is_v1 ? limit_v1 : limit_v2));
 	if (usable(&s->cpu))
 		timeline_put(c->timeline, s->quota, now, smallest_upwards(&s->cpu, s->cpu_is_v1 ? quota_v1 : quota_v2));
 }
@@ -354,7 +370,8 @@ static void put_part(struct source_context *c, const struct open_part *open, int
 
 	for (size_t i = 0; i < count; i++)
 		if (keys[i].found)
-			timeline_put(c->timeline, open->series[i], now, (double)keys[i].value * open->part->figures[i].factor);
+			timeline_put(c->timeline, open->series[i], now,
+				     (double)keys[i].value * open->part->figures[i].factor);
 }
 
 static void cgroup_slow(void *state, struct source_context *c, int64_t now)

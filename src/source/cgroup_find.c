@@ -54,7 +54,8 @@ static void unescape(char *text)
 	char *to = text;
 
 	for (const char *at = text; *at; to++) {
-		if (at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' && at[2] <= '7' && at[3] >= '0' && at[3] <= '7') {
+		if (at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' && at[2] <= '7' && at[3] >= '0' &&
+		    at[3] <= '7') {
 			*to = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
 			at += 4;
 		} else {
@@ -114,7 +115,8 @@ static bool has(const struct cgroup_folder *folder, const char *name)
 }
 
 /* Fills *ret where that mount shows the group. */
-static bool look_in_mount(const struct mount *mount, const char *group, const char *controller, struct cgroup_folder *ret)
+static bool look_in_mount(const struct mount *mount, const char *group, const char *controller,
+			  struct cgroup_folder *ret)
 {
 	const char *rest = below(group, mount->root);
 	int length;
@@ -151,7 +153,8 @@ int cgroup_find(pid_t pid, const char *controller, struct cgroup_folder *ret, st
 	buf_init(&groups);
 	buf_init(&mounts);
 	*ret = (struct cgroup_folder){0};
-	if (read_proc(&groups, MEMBERSHIP_MAX, err, pid, "cgroup") < 0 || read_proc(&mounts, MOUNTS_MAX, err, 0, "mountinfo") < 0)
+	if (read_proc(&groups, MEMBERSHIP_MAX, err, pid, "cgroup") < 0 ||
+	    read_proc(&mounts, MOUNTS_MAX, err, 0, "mountinfo") < 0)
 		return -1;
 	group = membership(groups.text, controller);
 	rest = mounts.text;

@@ -25,7 +25,7 @@ struct cpu_state {
 	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches; /* series */
 	int64_t ns_per_tick;
 	bool clocks; /* pids mean the same to clock_gettime as in /proc */
-	/* Of the processes that sleep, every so many-th is looked at in a tick: whose pid and `turn` add up to a multiple. */
+	/* Of the processes that sleep, those are looked at in a tick whose pid and `turn` add up to a multiple. */
 	unsigned turn, share;
 	struct thread_waits waits;
 	struct pace waits_pace;
@@ -47,7 +47,8 @@ static int cpu_open(struct source_context *c, void **ret_state, struct error *wh
 	ssize_t length = procfs_read_file(text, sizeof text, "self/stat");
 
 	if (length < 0)
-		return error_set(why_not, "%s/self/stat: %s; mount the proc file system", procfs_root(), strerror((int)-length));
+		return error_set(why_not, "%s/self/stat: %s; mount the proc file system", procfs_root(),
+				 strerror((int)-length));
 	if (!scan_u64(&number, text + length, &self) || !proc_stat_scan(text, (size_t)length, &stat))
 		return error_set(why_not, "%s/self/stat does not look as it does on Linux", procfs_root());
 	s = calloc(1, sizeof *s);
@@ -76,7 +77,7 @@ static int cpu_open(struct source_context *c, void **ret_state, struct error *wh
 /* CPU time of all threads of a process, ended ones too; -1 where it cannot be told. */
 static int64_t read_clock(int pid)
 {
-	/* As clock_getcpuclockid(3) makes it, without its extra system call: ~pid, and 2 for "process, scheduler's time". */
+	/* As clock_getcpuclockid(3) makes it, without its system call: ~pid, and 2 for "all its threads". */
 	clockid_t id = (clockid_t)(~(unsigned)pid << 3 | 2);
 	struct timespec used;
 
@@ -136,7 +137,8 @@ static int64_t ticks_to_ns(const struct cpu_state *s, uint64_t ticks)
 	return ticks > (uint64_t)(INT64_MAX / s->ns_per_tick) ? -1 : (int64_t)ticks * s->ns_per_tick;
 }
 
-static void take_counters(const struct cpu_state *s, struct process_table *t, struct process *p, const struct proc_stat *stat)
+static void take_counters(const struct cpu_state *s, struct process_table *t, struct process *p,
+			  const struct proc_stat *stat)
 {
 	usage_read(t, p, USAGE_USER, ticks_to_ns(s, stat->user_ticks));
 	usage_read(t, p, USAGE_SYSTEM, ticks_to_ns(s, stat->system_ticks));
@@ -151,8 +153,8 @@ static void take_counters(const struct cpu_state *s, struct process_table *t, st
 	usage_read_inherited(t, p, USAGE_MAJOR_FAULTS, bounded(stat->children_major_faults));
 }
 
-static void take_stat(const struct cpu_state *s, struct source_context *c, struct process *p, const struct proc_stat *stat,
-		      int64_t now)
+static void take_stat(const struct cpu_state *s, struct source_context *c, struct process *p,
+		      const struct proc_stat *stat, int64_t now)
 {
 	take_counters(s, c->processes, p, stat);
 	p->parent = stat->ppid;
@@ -160,7 +162,6 @@ static void take_stat(const struct cpu_state *s, struct source_context *c, struc
 	if (p->threads > p->threads_peak)
 		p->threads_peak = p->threads;
 	p->stat_read_at = now;
-	p->last_seen = now;
 	take_name(p, stat);
 }
 
@@ -207,10 +208,13 @@ static void cpu_tick(void *state, struct source_context *c, int64_t now)
 			timeline_put(c->timeline, p->cpu_series, now, (double)p->clock_ns / NS_PER_S);
 		if (!p->alive)
 			continue;
+		p->last_seen = now;
 		processes++;
 		threads += p->threads > 0 ? p->threads : 1;
 	}
 	usage_end_round(c->processes);
+	if (c->exact) /* all were read just now: nothing has to wait for their next reading */
+		usage_end_round(c->processes);
 	timeline_put(c->timeline, s->user, now, (double)used[USAGE_USER] / NS_PER_S);
 	timeline_put(c->timeline, s->system, now, (double)used[USAGE_SYSTEM] / NS_PER_S);
 	timeline_put(c->timeline, s->total, now, (double)used[USAGE_CPU] / NS_PER_S);

@@ -14,19 +14,21 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-#define DISKS_MAX 64    /* with series */
-#define LINES_MAX 512   /* of /proc/diskstats that are looked at */
+#define DISKS_MAX 64  /* with series */
+#define LINES_MAX 512 /* of /proc/diskstats that are looked at */
 #define NAME_MAX_DISK 32
 #define BUFFER 65536
-#define SECTOR 512.0    /* what the file counts in, whatever the disk's own sector */
+#define SECTOR 512.0 /* what the file counts in, whatever the disk's own sector */
 
 enum { READ_BYTES, WRITE_BYTES, READS, WRITES, BUSY, FIGURES };
 
 static const struct {
 	const char *name, *unit;
 } figures[FIGURES] = {
-	[READ_BYTES] = {"read_bytes", "bytes"}, [WRITE_BYTES] = {"write_bytes", "bytes"},
-	[READS] = {"reads", "count"},           [WRITES] = {"writes", "count"},
+	[READ_BYTES] = {"read_bytes", "bytes"},
+	[WRITE_BYTES] = {"write_bytes", "bytes"},
+	[READS] = {"reads", "count"},
+	[WRITES] = {"writes", "count"},
 	[BUSY] = {"busy", "s"},
 };
 
@@ -67,7 +69,8 @@ static const char *kind_of(const char *name)
 	target[length > 0 ? length : 0] = '\0';
 	sysfs_read_word(maker, sizeof maker, "block/%s/device/vendor", name);
 	sysfs_read_word(model, sizeof model, "block/%s/device/model", name);
-	if (contains_any(target, virtual_paths) || contains_any(maker, virtual_makers) || contains_any(model, virtual_makers))
+	if (contains_any(target, virtual_paths) || contains_any(maker, virtual_makers) ||
+	    contains_any(model, virtual_makers))
 		return "virtual";
 	sysfs_read_word(rotational, sizeof rotational, "block/%s/queue/rotational", name);
 	return strcmp(rotational, "1") == 0 ? "hdd" : strcmp(rotational, "0") == 0 ? "ssd" : "unknown";
@@ -92,14 +95,16 @@ static void define_series(struct disk_state *s, struct source_context *c, struct
 	snprintf(scope, sizeof scope, "disk %s %s", folder, kind_of(folder));
 	for (size_t i = 0; i < FIGURES; i++) {
 		snprintf(name, sizeof name, "disk.%s.%s", folder, figures[i].name);
-		d->series[i] = series_define(c, &(struct series_desc){name, figures[i].unit, "disk", scope, SERIES_COUNTER});
+		d->series[i] =
+			series_define(c, &(struct series_desc){name, figures[i].unit, "disk", scope, SERIES_COUNTER});
 	}
 	d->shown = true;
 	s->shown++;
 }
 
 /* Makes `d` the device of that name. A / in it is a ! in its folder's name, and in those of its series. */
-static void take_device(struct disk_state *s, struct source_context *c, struct device *d, const char *name, uint64_t major)
+static void take_device(struct disk_state *s, struct source_context *c, struct device *d, const char *name,
+			uint64_t major)
 {
 	char folder[NAME_MAX_DISK];
 
@@ -202,8 +207,10 @@ static int disk_open(struct source_context *c, void **ret_state, struct error *w
 
 	(void)c;
 	if (fd < 0)
-		return error_set(why_not, "%s/diskstats: %s; it takes a proc file system that is not restricted (subset=pid "
-				 "or masked in a container)", procfs_root(), strerror(-fd));
+		return error_set(why_not,
+				 "%s/diskstats: %s; it takes a proc file system that is not restricted (subset=pid "
+				 "or masked in a container)",
+				 procfs_root(), strerror(-fd));
 	s = calloc(1, sizeof *s);
 	if (s)
 		s->devices = calloc(LINES_MAX, sizeof *s->devices);

@@ -1,7 +1,7 @@
 /* Input and output of the tree, from /proc/PID/io: at the storage layer, and through system calls.
  *
- * What a process did between the last reading and its end is seen only where its parent is in the tree and waits for it;
- * see model/usage.h. */
+ * What a process did between the last reading and its end is seen only where its parent is in the tree and waits for
+ * it; see model/usage.h. */
 #include "source/source.h"
 
 #include <errno.h>
@@ -11,16 +11,19 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-#define FACTOR 5000          /* at most 0.02% of a core */
+#define FACTOR 5000 /* at most 0.02% of a core */
 #define PROCESSES_PER_CALL 256
 
 static const struct figure {
 	const char *series, *unit, *key;
 	enum usage usage;
 } figures[] = {
-	{"io.read_bytes", "bytes", "read_bytes:", USAGE_READ_BYTES}, {"io.write_bytes", "bytes", "write_bytes:", USAGE_WRITE_BYTES},
-	{"io.read_chars", "bytes", "rchar:", USAGE_READ_CHARS},      {"io.write_chars", "bytes", "wchar:", USAGE_WRITE_CHARS},
-	{"io.read_calls", "count", "syscr:", USAGE_READ_CALLS},      {"io.write_calls", "count", "syscw:", USAGE_WRITE_CALLS},
+	{"io.read_bytes", "bytes", "read_bytes:", USAGE_READ_BYTES},
+	{"io.write_bytes", "bytes", "write_bytes:", USAGE_WRITE_BYTES},
+	{"io.read_chars", "bytes", "rchar:", USAGE_READ_CHARS},
+	{"io.write_chars", "bytes", "wchar:", USAGE_WRITE_CHARS},
+	{"io.read_calls", "count", "syscr:", USAGE_READ_CALLS},
+	{"io.write_calls", "count", "syscw:", USAGE_WRITE_CALLS},
 };
 
 #define FIGURES (sizeof figures / sizeof *figures)
@@ -47,8 +50,8 @@ static int io_open(struct source_context *c, void **ret_state, struct error *why
 	if (!s)
 		return error_set(why_not, "out of memory");
 	for (size_t i = 0; i < FIGURES; i++)
-		s->series[i] = series_define(c, &(struct series_desc){figures[i].series, figures[i].unit, "io", "tree",
-								      SERIES_COUNTER});
+		s->series[i] = series_define(
+			c, &(struct series_desc){figures[i].series, figures[i].unit, "io", "tree", SERIES_COUNTER});
 	*ret_state = s;
 	return 0;
 }
@@ -70,8 +73,10 @@ static void read_process(struct io_state *s, struct source_context *c, struct pr
 	ssize_t length = living_read_once(p, "io", text, sizeof text);
 
 	if (length == -EACCES || length == -EPERM) {
-		warnings_add(c->warnings, "the input and output of processes of other users is not known: reading "
-			     "%s/PID/io takes CAP_SYS_PTRACE there", procfs_root());
+		warnings_add(c->warnings,
+			     "the input and output of processes of other users is not known: reading "
+			     "%s/PID/io takes CAP_SYS_PTRACE there",
+			     procfs_root());
 		return;
 	}
 	if (length <= 0)
@@ -103,6 +108,8 @@ static void io_slow(void *state, struct source_context *c, int64_t now)
 		visited++;
 	}
 	pace_done(&s->pace, now, FACTOR);
+	for (int round = 0; c->exact && round < 2; round++) /* as in cpu.c */
+		usage_end_round(c->processes);
 	for (size_t i = 0; s->any && i < FIGURES; i++)
 		timeline_put(c->timeline, s->series[i], now, (double)c->processes->used[figures[i].usage]);
 }

@@ -11,8 +11,8 @@
 #include "base/procfs.h"
 #include "source/reading.h"
 
-/* Each file has its own pace, since with many CPUs /proc/stat takes a millisecond. The kernel computes the load anew every
- * five seconds. */
+/* Each file has its own pace, since with many CPUs /proc/stat takes a millisecond. The kernel computes the load anew
+ * every five seconds. */
 #define LOAD_EVERY_NS (NS_PER_S)
 
 enum machine_file { LOADAVG, MEMINFO, VMSTAT, STAT, FREQUENCY, FILES };
@@ -22,7 +22,8 @@ struct machine_state {
 	struct pace paces[FILES];
 	int64_t page;
 	double seconds_per_tick;
-	int load1, available, swap_used, refaults_file, refaults_anon, major_faults, swap_in, swap_out, busy, steal, frequency;
+	int load1, available, swap_used, refaults_file, refaults_anon, major_faults, swap_in, swap_out, busy, steal,
+		frequency;
 	char text[65536];
 };
 
@@ -68,7 +69,8 @@ static int machine_open(struct source_context *c, void **ret_state, struct error
 		int failed = -s->fds[STAT];
 
 		machine_close(s);
-		return error_set(why_not, "%s/stat: %s; it takes a proc file system that is not restricted (subset=pid)",
+		return error_set(why_not,
+				 "%s/stat: %s; it takes a proc file system that is not restricted (subset=pid)",
 				 procfs_root(), strerror(failed));
 	}
 	s->page = sysconf(_SC_PAGESIZE);
@@ -118,9 +120,12 @@ static void read_meminfo(struct machine_state *s, struct source_context *c, int6
 static void read_vmstat(struct machine_state *s, struct source_context *c, int64_t now)
 {
 	/* Kernels before 5.9 know only one kind of refault, those of files. */
-	struct scan_key keys[] = {{.name = "workingset_refault_anon"}, {.name = "workingset_refault_file"},
-				  {.name = "pswpin"},                  {.name = "pswpout"},
-				  {.name = "pgmajfault"},              {.name = "workingset_refault"}};
+	struct scan_key keys[] = {{.name = "workingset_refault_anon"},
+				  {.name = "workingset_refault_file"},
+				  {.name = "pswpin"},
+				  {.name = "pswpout"},
+				  {.name = "pgmajfault"},
+				  {.name = "workingset_refault"}};
 	double page = (double)s->page;
 
 	scan_keys(s->text, read_file(s, c, VMSTAT, now), keys, sizeof keys / sizeof *keys);

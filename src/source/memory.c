@@ -68,7 +68,8 @@ static bool scan_statm(const char *text, size_t length, uint64_t *ret_resident, 
 {
 	const char *at = text, *end = text + length;
 
-	return scan_words(&at, end, 1) && scan_u64(&at, end, ret_resident) && scan_u64(&at, end, ret_shared) && at < end;
+	return scan_words(&at, end, 1) && scan_u64(&at, end, ret_resident) && scan_u64(&at, end, ret_shared) &&
+	       at < end;
 }
 
 /* A search for a thread that still has the process's memory. */
@@ -132,8 +133,8 @@ static bool read_statm(struct memory_state *s, struct source_context *c, struct 
 		return false;
 	}
 	if (resident == 0) {
-		/* A zombie, or about to end, which may take long where there is much to free. Its stat knows, and is to tell
-		 * the last CPU time before it is given up. */
+		/* A zombie, or about to end, which may take long where there is much to free. Its stat knows, and is to
+		 * tell the last CPU time before it is given up. */
 		p->stat_read_at = 0;
 		if (p->threads > 1)
 			look_through_a_thread(c, p);

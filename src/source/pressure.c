@@ -44,10 +44,13 @@ static int define(struct source_context *c, const char *name)
 static int explain(struct error *why_not, const char *name, ssize_t failed)
 {
 	if (failed == -ENOENT)
-		return error_set(why_not, "%s/pressure/%s does not exist; it takes a kernel of 4.20 or newer with CONFIG_PSI, "
-				 "and the boot parameter psi=1 where that is off by default", procfs_root(), name);
+		return error_set(why_not,
+				 "%s/pressure/%s does not exist; it takes a kernel of 4.20 or newer with CONFIG_PSI, "
+				 "and the boot parameter psi=1 where that is off by default",
+				 procfs_root(), name);
 	if (failed == -EOPNOTSUPP)
-		return error_set(why_not, "%s/pressure/%s: the kernel has it turned off; boot with psi=1", procfs_root(), name);
+		return error_set(why_not, "%s/pressure/%s: the kernel has it turned off; boot with psi=1",
+				 procfs_root(), name);
 	if (failed == 0)
 		return error_set(why_not, "%s/pressure/%s has no total= in it", procfs_root(), name);
 	return error_set(why_not, "%s/pressure/%s: %s", procfs_root(), name, strerror((int)-failed));

@@ -51,8 +51,10 @@ static double sum_shares(struct source_context *c, const struct process *const *
 		ssize_t length = living_read_once(of[i], "smaps_rollup", text, sizeof text);
 
 		if (length == -EACCES || length == -EPERM) {
-			warnings_add(c->warnings, "memory.pss is not known: %s/%d/smaps_rollup belongs to another user, "
-				     "and reading it takes CAP_SYS_PTRACE", procfs_root(), of[i]->pid);
+			warnings_add(c->warnings,
+				     "memory.pss is not known: %s/%d/smaps_rollup belongs to another user, "
+				     "and reading it takes CAP_SYS_PTRACE",
+				     procfs_root(), of[i]->pid);
 			return NAN;
 		}
 		if (length <= 0 || scan_keys(text, (size_t)length, &share, 1) == 0)
@@ -73,7 +75,8 @@ double pss_read(struct pss *s, struct source_context *c, int64_t rss, int64_t no
 	if (rss <= 0 || now < s->next || (double)rss < GROWTH * (double)s->rss_at_last)
 		return NAN;
 	if (rate * (double)rss > LONGEST_NS) {
-		warnings_add(c->warnings, "memory.pss was not read past %s resident: it would stop the target's use of its "
+		warnings_add(c->warnings,
+			     "memory.pss was not read past %s resident: it would stop the target's use of its "
 			     "memory map for more than 50 ms each time",
 			     units_bytes((double)(s->rss_at_last > 0 ? s->rss_at_last : rss)).text);
 		s->next = INT64_MAX;

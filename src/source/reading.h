@@ -1,4 +1,4 @@
-/* What the sources share: defining series, reading the files of living processes, and not reading dear files too often. */
+/* What the sources share: defining series, reading the files of living processes, and sparing dear ones. */
 #ifndef ASSAY_SOURCE_READING_H
 #define ASSAY_SOURCE_READING_H
 
@@ -11,17 +11,19 @@
 /* The id of a new series, or -1: out of memory, or no timeline in *c (`doctor` only asks whether a source opens). */
 int series_define(struct source_context *c, const struct series_desc *desc);
 
-/* How seldom a dear file is read: never before `factor` times its usual cost has passed, so that reading it takes no more
- * than 1/factor of a core; except when a tick must be exact. */
+/* How seldom a dear file is read: never before `factor` times its usual cost has passed, so that reading it takes no
+ * more than 1/factor of a core; except when a tick must be exact. */
 struct pace {
-	int64_t next, began, cost; /* cost: ns, near the lowest of late, since others' use of the CPU can only add to it */
+	int64_t next, began;
+	int64_t cost; /* ns, near the lowest of late, since others' use of the CPU can only add to it */
 };
 
-/* What a file of the whole machine or of a cgroup may take: 0.005% of a core. There are a dozen, beside the reading of the
- * processes that is the purpose. */
+/* What a file of the whole machine or of a cgroup may take: 0.005% of a core. There are a dozen, beside the reading of
+ * the processes that is the purpose. */
 #define PACE_FACTOR 20000
 
-bool pace_due(struct pace *pace, const struct source_context *c, int64_t now); /* if true, call pace_done after the reads */
+/* If true, call pace_done after the reads. */
+bool pace_due(struct pace *pace, const struct source_context *c, int64_t now);
 void pace_done(struct pace *pace, int64_t now, int64_t factor);
 
 /* Reads /proc/PID/NAME by the descriptor kept in *place (p->stat_fd or p->statm_fd), opening it where it is not kept.
@@ -38,8 +40,8 @@ void living_gone(struct source_context *c, struct process *p, int64_t now);
  * time, so that a thousand of them do not fall due at one tick. */
 bool reading_is_due(const struct process *p, int64_t read_at, int64_t every, int64_t now);
 
-/* Series of single processes: only of those that have lived for a second, the first OWN_SERIES_MAX of them. A pid that is
- * used again gets no series of its own, since the name is taken. */
+/* Series of single processes: only of those that have lived for a second, the first OWN_SERIES_MAX of them. A pid that
+ * is used again gets no series of its own, since the name is taken. */
 #define OWN_SERIES_MAX 64
 #define OWN_SERIES_AFTER_NS INT64_C(1000000000)
 #define OWN_SERIES_NEVER (-2)
@@ -49,8 +51,8 @@ struct own_series {
 	size_t count;
 };
 
-/* Brings *id (-1: none yet) up to date; -1 or OWN_SERIES_NEVER stay harmless in timeline_put. `desc` gives the unit, the
- * source and the kind; its name is what follows "process.PID.". */
+/* Brings *id (-1: none yet) up to date; -1 or OWN_SERIES_NEVER stay harmless in timeline_put. `desc` gives the unit,
+ * the source and the kind; its name is what follows "process.PID.". */
 void own_series_update(struct own_series *own, struct source_context *c, const struct process *p, int *id,
 		       const struct series_desc *desc, int64_t now);
 

@@ -147,7 +147,7 @@ static size_t visit_process(struct visit *v)
 	v->task_fd = procfs_open("%d/task", p->pid);
 	if (v->task_fd < 0)
 		return 1;
-	/* Where the folder cannot be listed any more, the process has ended, as the next reading of its stat will say. */
+	/* Where the folder cannot be listed any more, the process has ended, as its stat will say next. */
 	if (procfs_each_pid(v->task_fd, visit_thread, v) == 0 && v->visited == v->room)
 		v->w->thread_at = v->skip + v->visited;
 	close(v->task_fd);

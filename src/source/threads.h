@@ -1,5 +1,5 @@
-/* How long the tree's threads have waited for a CPU, summed from /proc/PID/task/TID/schedstat (that of PID alone is only
- * its first thread).
+/* How long the tree's threads have waited for a CPU, summed from /proc/PID/task/TID/schedstat (that of PID alone is
+ * only its first thread).
  *
  * A bounded number of files per call, going round; threads that end between two visits take their last wait with them,
  * so the sums are "at least". */

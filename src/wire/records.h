@@ -71,6 +71,9 @@ struct wire_exit {
 	int64_t minor_faults, major_faults;
 	int64_t read_blocks, write_blocks; /* of 512 bytes */
 	int64_t voluntary_switches, involuntary_switches;
+	/* Through system calls, by all that the helper has reaped up to now, this one included; -1: not read (only the
+	 * command's exit and those after it have it). */
+	int64_t all_read_chars, all_write_chars, all_read_calls, all_write_calls;
 };
 
 /* What was known of a process when it was last seen. */

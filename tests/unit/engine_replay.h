@@ -19,6 +19,18 @@
 
 #define REPLAY_START INT64_C(1000000000000) /* ns: a run does not begin at 0 */
 
+/* The folder of the logs: $ASSAY_TEST_DATA, which meson sets. Ends the program where it is not set. */
+static inline const char *replay_data(void)
+{
+	const char *folder = getenv("ASSAY_TEST_DATA");
+
+	if (!folder || !*folder) {
+		fputs("Please set ASSAY_TEST_DATA to the source tree's tests/data, as `meson test` does.\n", stderr);
+		exit(2);
+	}
+	return folder;
+}
+
 /* How the log is dressed up before it is split. */
 struct dress {
 	const char *before, *after; /* of each line; NULL: nothing */
@@ -133,7 +145,7 @@ static inline void replay(const char *name, const struct dress *dress, struct en
 	struct buf file;
 	struct error err;
 
-	snprintf(path, sizeof path, "%s/engine/%s.tsv", getenv("ASSAY_TEST_DATA"), name);
+	snprintf(path, sizeof path, "%s/engine/%s.tsv", replay_data(), name);
 	buf_init(&file);
 	if (fs_read_file(path, 1 << 20, &file, &err) < 0)
 		fail_msg("%s", err.text);
@@ -189,7 +201,7 @@ static inline void replay_expect(const char *name)
 	buf_init(&wanted);
 	replay(name, &plain, &r);
 	replay_print(&r, &got);
-	snprintf(path, sizeof path, "%s/engine/%s.expected", getenv("ASSAY_TEST_DATA"), name);
+	snprintf(path, sizeof path, "%s/engine/%s.expected", replay_data(), name);
 	if (update && strcmp(update, "1") == 0 && fs_write_file(path, got.text, got.length, &err) < 0)
 		fail_msg("%s", err.text);
 	if (fs_read_file(path, 1 << 20, &wanted, &err) < 0)

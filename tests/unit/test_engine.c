@@ -103,8 +103,9 @@ static void marks_are_in_order_and_inside_the_run(void **state)
 		}
 		phases_init(&phases);
 		warnings_init(&warnings);
-		assert_int_equal(
-			phases_from_marks(&phases, &r.marks, REPLAY_START, INT64_MAX, "start", true, &warnings, NULL), 0);
+		assert_int_equal(phases_from_marks(&phases, &r.marks, REPLAY_START, INT64_MAX, "start", true, &warnings,
+						   NULL),
+				 0);
 		assert_int_equal(warnings.count, 0);
 		phases_release(&phases);
 		warnings_release(&warnings);
@@ -208,6 +209,46 @@ static void without_the_command_all_that_is_printed_is_still_found(void **state)
 	}
 }
 
+/* But for the last phase, whose name says whether the tool told its end. */
+static void assert_same_phases(const struct marks *got, const struct marks *wanted)
+{
+	assert_int_equal(got->count, wanted->count);
+	for (size_t i = 0; i + 1 < got->count; i++) {
+		assert_string_equal(got->items[i].name, wanted->items[i].name);
+		assert_int_equal(got->items[i].group, wanted->items[i].group);
+	}
+}
+
+/* The command of all these says -r 2. */
+static void without_the_command_repetitions_are_inferred_from_the_times_of_rows(void **state)
+{
+	static const char *const inferred[] = {"new-bench-default", "new-bench-o-md", "new-bench-o-csv",
+					       "new-bench-o-sql", "old-bench-default"};
+	struct dress dress = plain;
+	struct engine_result json;
+
+	(void)state;
+	dress.no_command = true;
+	replay("new-bench-o-json", &dress, &json);
+	assert_int_equal(json.warnings.count, 0); /* it prints its samples */
+	for (size_t i = 0; i < sizeof inferred / sizeof *inferred; i++) {
+		struct engine_result with, without;
+
+		replay(inferred[i], &plain, &with);
+		replay(inferred[i], &dress, &without);
+		assert_same_phases(&without.marks, &json.marks);
+		for (size_t k = 0; k < with.marks.count; k++)
+			assert_int_equal(without.marks.items[k].t, with.marks.items[k].t);
+		for (size_t k = 0; k < without.test_count; k++)
+			assert_int_equal(without.tests[k].repetitions, -1);
+		assert_int_equal(without.warnings.count, 1);
+		assert_non_null(strstr(without.warnings.texts[0], "repetitions (2) was inferred"));
+		engine_result_release(&with);
+		engine_result_release(&without);
+	}
+	engine_result_release(&json);
+}
+
 static void a_log_that_is_cut_anywhere_is_survived(void **state)
 {
 	char path[512];
@@ -218,7 +259,7 @@ static void a_log_that_is_cut_anywhere_is_survived(void **state)
 	buf_init(&file);
 	buf_init(&part);
 	for (size_t i = 0; i < LOGS; i++) {
-		snprintf(path, sizeof path, "%s/engine/%s.tsv", getenv("ASSAY_TEST_DATA"), logs[i].log);
+		snprintf(path, sizeof path, "%s/engine/%s.tsv", replay_data(), logs[i].log);
 		buf_clear(&file);
 		assert_int_equal(fs_read_file(path, 1 << 20, &file, &err), 0);
 		for (size_t length = file.length - 1; length > 200; length -= 1 + length / 23) {
@@ -283,10 +324,12 @@ int main(void)
 		cmocka_unit_test(colours_titles_and_line_ends_do_not_matter),
 		cmocka_unit_test(prefixes_of_other_tools_do_not_matter),
 		cmocka_unit_test(without_the_command_all_that_is_printed_is_still_found),
+		cmocka_unit_test(without_the_command_repetitions_are_inferred_from_the_times_of_rows),
 		cmocka_unit_test(a_log_that_is_cut_anywhere_is_survived),
 		cmocka_unit_test(the_name_of_a_parser_picks_it_alone),
 		cmocka_unit_test(the_table_of_engines_fits_the_filter),
 	};
 
+	replay_data();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,20 @@ GIVES(a_test_that_was_killed_has_no_value, "bench-killed")
 GIVES(an_object_whose_end_is_lost_does_not_swallow_the_next_run, "bench-killed-in-object")
 GIVES(two_runs_in_a_script_follow_each_other, "bench-two-runs")
 GIVES(results_that_come_together_do_not_say_when_each_test_ran, "bench-all-at-once")
+GIVES(repetitions_are_inferred_where_all_generations_agree, "bench-inferred")
+GIVES(a_single_repetition_is_inferred_where_there_is_no_deviation, "bench-inferred-one")
+GIVES(nothing_is_inferred_where_several_repetitions_would_have_no_deviation, "bench-no-deviation")
+GIVES(nothing_is_inferred_from_a_time_that_is_no_whole_number_of_repetitions, "bench-pause")
+GIVES(nothing_is_inferred_where_the_first_row_would_not_fit, "bench-long-pause")
+GIVES(nothing_is_inferred_where_generations_disagree, "bench-rows-disagree")
+GIVES(nothing_is_inferred_where_one_repetition_would_have_a_deviation, "bench-one-deviates")
+GIVES(nothing_is_inferred_from_a_rate_that_varies_much, "bench-unsteady")
+GIVES(nothing_is_inferred_from_one_row, "bench-one-row")
+GIVES(nothing_is_inferred_where_some_rows_came_together, "bench-held-up")
+GIVES(nothing_is_inferred_across_a_change_of_model, "bench-other-settings")
+GIVES(nothing_is_inferred_across_two_runs, "bench-two-tables")
+GIVES(nothing_is_inferred_from_repetitions_as_short_as_the_set_up, "bench-short-repetitions")
+GIVES(nothing_is_inferred_from_few_tokens, "bench-few-tokens")
 GIVES(a_json_array_on_one_line_is_read, "bench-array-on-one-line")
 GIVES(rates_that_are_none_and_broken_json_give_no_value, "bench-broken-json")
 GIVES(sql_of_early_builds_is_read, "bench-early-sql")
@@ -140,6 +154,20 @@ int main(void)
 		cmocka_unit_test(an_object_whose_end_is_lost_does_not_swallow_the_next_run),
 		cmocka_unit_test(two_runs_in_a_script_follow_each_other),
 		cmocka_unit_test(results_that_come_together_do_not_say_when_each_test_ran),
+		cmocka_unit_test(repetitions_are_inferred_where_all_generations_agree),
+		cmocka_unit_test(a_single_repetition_is_inferred_where_there_is_no_deviation),
+		cmocka_unit_test(nothing_is_inferred_where_several_repetitions_would_have_no_deviation),
+		cmocka_unit_test(nothing_is_inferred_from_a_time_that_is_no_whole_number_of_repetitions),
+		cmocka_unit_test(nothing_is_inferred_where_the_first_row_would_not_fit),
+		cmocka_unit_test(nothing_is_inferred_where_generations_disagree),
+		cmocka_unit_test(nothing_is_inferred_where_one_repetition_would_have_a_deviation),
+		cmocka_unit_test(nothing_is_inferred_from_a_rate_that_varies_much),
+		cmocka_unit_test(nothing_is_inferred_from_one_row),
+		cmocka_unit_test(nothing_is_inferred_where_some_rows_came_together),
+		cmocka_unit_test(nothing_is_inferred_across_a_change_of_model),
+		cmocka_unit_test(nothing_is_inferred_across_two_runs),
+		cmocka_unit_test(nothing_is_inferred_from_repetitions_as_short_as_the_set_up),
+		cmocka_unit_test(nothing_is_inferred_from_few_tokens),
 		cmocka_unit_test(a_json_array_on_one_line_is_read),
 		cmocka_unit_test(rates_that_are_none_and_broken_json_give_no_value),
 		cmocka_unit_test(sql_of_early_builds_is_read),
@@ -152,5 +180,6 @@ int main(void)
 		cmocka_unit_test(many_requests_are_counted_and_the_first_ones_kept),
 	};
 
+	replay_data();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
