@@ -69,6 +69,38 @@ void utf8_append_clean(struct buf *out, const char *text, size_t length)
 	}
 }
 
+/* C0, DEL, and the C1 ones, which some terminals obey too. */
+static bool is_control(const char *at, size_t length)
+{
+	const unsigned char *s = (const unsigned char *)at;
+
+	return length == 1 ? s[0] < 0x20 || s[0] == 0x7f : s[0] == 0xc2 && s[1] < 0xa0;
+}
+
+void utf8_append_line(struct buf *out, const char *text, size_t columns)
+{
+	size_t length = strlen(text), used = 0, cut_at = out->length;
+
+	for (size_t at = 0; at < length; used++) {
+		size_t step = utf8_character(text + at, length - at);
+
+		if (used + 3 == columns)
+			cut_at = out->length;
+		if (used == columns) {
+			out->length = cut_at;
+			buf_puts(out, "...");
+			return;
+		}
+		if (step == 0)
+			buf_puts(out, "\xef\xbf\xbd");
+		else if (is_control(text + at, step))
+			buf_putc(out, '?');
+		else
+			buf_append(out, text + at, step);
+		at += step ? step : 1;
+	}
+}
+
 size_t utf8_cut(const char *text, size_t length, size_t limit)
 {
 	size_t cut = limit;

@@ -17,7 +17,7 @@ struct recover_args {
 
 static const struct option options[] = {
 	{"force", 'f', OPTION_FLAG, offsetof(struct recover_args, force), NULL,
-	 "replace a run.json that is there already", NULL},
+	 "replace a run.json that is there, or read a run that goes on", NULL},
 	{"quiet", 'q', OPTION_FLAG, offsetof(struct recover_args, quiet), NULL, "print no summary", NULL},
 	{"json", 0, OPTION_FLAG, offsetof(struct recover_args, json), NULL, "print run.json on standard output", NULL},
 	OPTIONS_END,
@@ -57,6 +57,7 @@ static int recover(const struct recover_args *a, const char *path)
 	CLEANUP(json_cleanup) json_t *begin = NULL;
 	CLEANUP(json_cleanup) json_t *json = NULL;
 	struct error err;
+	int recorder;
 
 	rundir_init(&dir);
 	run_init(&run);
@@ -67,6 +68,12 @@ static int recover(const struct recover_args *a, const char *path)
 		return trouble(&err, EXIT_USAGE);
 	}
 	begin = json_read_file(dir.begin_json, &err);
+	recorder = finish_recorder_pid(&dir, begin);
+	if (recorder && !a->force) {
+		error_set(&err, "%s: process %d is still recording it (--force makes results from what is there now)", path,
+			  recorder);
+		return trouble(&err, EXIT_USAGE);
+	}
 	if (!begin)
 		warnings_add(&run.warnings, "What was run is not known: %s.", err.text);
 	if (finish_run(&dir, begin, FINISH_RECOVERED, NULL, &run, &err) < 0) {

@@ -105,7 +105,7 @@ static void put_summary(const struct record_result *result)
 	CLEANUP(buf_release) struct buf text;
 
 	buf_init(&text);
-	summary_print(&result->run, result->dir.path, terminal_has_colour(STDERR_FILENO), &text);
+	summary_print(&result->run, result->kept ? result->dir.path : NULL, terminal_has_colour(STDERR_FILENO), &text);
 	fwrite(text.text, 1, text.length, stderr);
 }
 

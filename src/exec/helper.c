@@ -3,6 +3,7 @@
 #include "exec/helper.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +35,15 @@ struct helper {
 	struct outbox outbox;
 	struct forwarding forwarding;
 	bool ended; /* the command */
-	bool told_drained, told_closed, told_childless;
+	bool told_started, told_drained, told_closed, told_childless;
 
 	/* Stopping and waking assay along with the command. One pair of messages at a time is under way. */
 	int stopped;       /* the signal that the command is stopped by, 0: it is not */
 	bool told_stopped; /* assay has been told, and has not said since that it is awake */
 	int64_t wake_at;   /* when to send assay the next SIGCONT; 0: not */
+	int64_t let_go_at, timeout_ns;
+	int64_t deadline; /* of the timeout; 0: none, or past */
+	bool late;        /* it is past: assay is not to be stopped any more */
 };
 
 static void put(struct helper *h, enum message_type type, int number, int flag)
@@ -70,18 +74,37 @@ static void put_now(struct helper *h, enum message_type type, int number)
 		put(h, type, number, 0);
 }
 
-static void on_started(struct helper *h)
+static void set_deadline(struct helper *h, int64_t from)
 {
-	struct wire_start start = {.pid = h->command.pid};
-	int code = spawn_report(&h->command, &start.t);
+	if (h->timeout_ns > 0 && h->timeout_ns < INT64_MAX - from && !h->late)
+		h->deadline = from + h->timeout_ns;
+}
 
-	if (code) {
-		h->ended = true;
-		answer(h, MESSAGE_REFUSED, code, start.t, NULL);
-	} else {
-		recording_append(&h->recording, WIRE_START, &start, sizeof start);
-		answer(h, MESSAGE_STARTED, 0, start.t, NULL);
+static void tell_started(struct helper *h, int64_t t)
+{
+	struct wire_start start = {.pid = h->command.pid, .t = t};
+
+	h->told_started = true;
+	recording_append(&h->recording, WIRE_START, &start, sizeof start);
+	answer(h, MESSAGE_STARTED, 0, t, NULL);
+	h->outbox.held = false;
+	outbox_flush(&h->outbox);
+}
+
+static void on_report(struct helper *h)
+{
+	int code = spawn_report(&h->command);
+
+	/* Where assay was told already that it has started, its end will tell the rest. */
+	if (code == SPAWN_PENDING || h->told_started)
+		return;
+	if (!code) {
+		set_deadline(h, h->command.t);
+		tell_started(h, h->command.t);
+		return;
 	}
+	h->ended = true;
+	answer(h, MESSAGE_REFUSED, code, h->command.t, NULL);
 	h->outbox.held = false;
 	outbox_flush(&h->outbox);
 }
@@ -97,7 +120,7 @@ static void wake_assay(struct helper *h)
 static void on_stopped(struct helper *h, int signo)
 {
 	h->stopped = signo;
-	if (h->told_stopped)
+	if (h->told_stopped || h->late)
 		return;
 	h->told_stopped = true;
 	put_now(h, MESSAGE_STOPPED, signo);
@@ -159,11 +182,12 @@ static void on_exited(struct helper *h, pid_t pid, int status, const struct rusa
 	};
 	if (m.exit.is_command) {
 		if (h->command.report >= 0)
-			on_started(h);
+			on_report(h);
 		if (h->ended)
 			return; /* exec was refused: there was no command */
 		h->ended = true;
 		h->stopped = 0;
+		h->deadline = 0;
 		wake_assay(h);
 		atomic_store(&h->recording.draining, true);
 		for (int i = 0; i < h->streams.count; i++)
@@ -235,7 +259,7 @@ static void let_assay_go(struct helper *h)
 {
 	close(h->socket);
 	h->socket = h->outbox.socket = -1;
-	h->wake_at = 0;
+	h->wake_at = h->deadline = 0;
 	if (h->command.hold < 0)
 		return;
 	/* The command was never let go. Its process ends now, and there is nothing to record of it. */
@@ -243,6 +267,14 @@ static void let_assay_go(struct helper *h)
 	close(h->command.report);
 	h->command.hold = h->command.report = -1;
 	h->ended = true;
+}
+
+static void on_go(struct helper *h, int64_t timeout_ns)
+{
+	h->let_go_at = clock_mono_ns();
+	h->timeout_ns = timeout_ns;
+	set_deadline(h, h->let_go_at); /* until the start is known */
+	spawn_go(&h->command);
 }
 
 static void read_requests(struct helper *h)
@@ -257,7 +289,7 @@ static void read_requests(struct helper *h)
 		if (n != (ssize_t)sizeof m)
 			let_assay_go(h);
 		else if (m.type == MESSAGE_GO && h->command.hold >= 0)
-			spawn_go(&h->command);
+			on_go(h, m.t);
 		else if (m.type == MESSAGE_FORWARD)
 			forwarding_ask(&h->forwarding, m.number, m.sender, m.flag, clock_mono_ns());
 		else if (m.type == MESSAGE_AWAKE)
@@ -278,10 +310,19 @@ static void tell_troubles(struct helper *h)
 	pthread_mutex_unlock(&r->lock);
 }
 
+static void put_progress(struct helper *h, enum message_type type, int flag, uint64_t undelivered)
+{
+	struct message m = {.type = (int32_t)type, .flag = flag};
+
+	m.undelivered = undelivered;
+	outbox_put(&h->outbox, &m);
+}
+
 /* What the pumps have come to. */
 static void tell_progress(struct helper *h)
 {
 	bool drained = true, closed = true, line_start = true;
+	uint64_t undelivered = 0;
 
 	for (int i = 0; i < h->streams.count; i++) {
 		struct stream *s = &h->streams.list[i];
@@ -290,29 +331,48 @@ static void tell_progress(struct helper *h)
 		drained = drained && (h->told_drained || !h->ended || pump_is_drained(s));
 		if (s->id != WIRE_STDERR && s->out >= 0)
 			line_start = atomic_load(&s->line_start);
+		undelivered += atomic_load(&s->undelivered);
 	}
 	tell_troubles(h); /* after the looks, so that those of a stream come before its end is told */
 	if (h->ended && drained && !h->told_drained) {
 		h->told_drained = true;
 		atomic_store(&h->recording.draining, false);
-		put(h, MESSAGE_DRAINED, 0, line_start);
+		put_progress(h, MESSAGE_DRAINED, line_start, undelivered);
 	}
 	if (closed && !h->told_closed) {
 		h->told_closed = true;
-		put(h, MESSAGE_CLOSED, 0, 0);
+		put_progress(h, MESSAGE_CLOSED, 0, undelivered);
 	}
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a && (!b || a < b) ? a : b;
 }
 
 static int wait_ms(const struct helper *h)
 {
-	int64_t due = forwarding_due(&h->forwarding), left;
+	int64_t due = sooner(forwarding_due(&h->forwarding), sooner(h->wake_at, h->deadline)), left;
 
-	if (h->wake_at && (!due || h->wake_at < due))
-		due = h->wake_at;
 	if (!due)
 		return -1;
-	left = due - clock_mono_ns();
-	return left > 0 ? (int)(left / NS_PER_MS) + 1 : 0;
+	left = (due - clock_mono_ns()) / NS_PER_MS + 1;
+	return left < 0 ? 0 : left < INT_MAX ? (int)left : INT_MAX;
+}
+
+/* Assay has work to do after the deadline. It gets there only when it runs, and when launch_go does not go on waiting
+ * for a command that is stopped before its exec. */
+static void check_deadline(struct helper *h)
+{
+	if (h->deadline && clock_mono_ns() >= h->deadline) {
+		h->deadline = 0;
+		h->late = true;
+	}
+	if (!h->late)
+		return;
+	wake_assay(h);
+	if (h->stopped && !h->told_started)
+		tell_started(h, h->let_go_at);
 }
 
 static void wake_assay_again(struct helper *h)
@@ -350,12 +410,13 @@ static void main_loop(struct helper *h)
 		if (fds[1].revents && read(h->wake, &wakes, sizeof wakes) < 0)
 			continue; /* not there after all */
 		if (fds[2].revents && h->command.report >= 0)
-			on_started(h);
+			on_report(h);
 		if (fds[3].revents & POLLOUT)
 			outbox_flush(&h->outbox);
 		if (fds[3].revents & ~POLLOUT)
 			read_requests(h);
 		forwarding_run(&h->forwarding, clock_mono_ns(), deliver, h);
+		check_deadline(h);
 		wake_assay_again(h);
 		tell_progress(h);
 	}

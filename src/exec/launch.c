@@ -19,6 +19,7 @@ struct launch {
 	pid_t helper;
 	char *command, *path; /* argv[0], and the value of PATH that finds it */
 	sigset_t early;       /* signals that were waiting before there was a target */
+	int64_t timeout_ns;   /* of the options */
 	bool ended, closed, gone;
 	int64_t cpu_ns; /* as last read */
 };
@@ -108,7 +109,7 @@ static struct launch *launch_new(const struct launch_options *options)
 
 	if (!l)
 		return NULL;
-	*l = (struct launch){.socket = -1, .helper = -1, .cpu_ns = -1};
+	*l = (struct launch){.socket = -1, .helper = -1, .timeout_ns = options->timeout_ns, .cpu_ns = -1};
 	l->command = strdup(options->argv[0]);
 	l->path = strdup(spawn_path(options->environment));
 	if (l->command && l->path)
@@ -174,9 +175,11 @@ static bool take(struct launch *l, const struct message *m, struct launch_event 
 		return false;
 	case MESSAGE_DRAINED:
 		ret->type = LAUNCH_DRAINED;
+		ret->undelivered = m->undelivered;
 		return true;
 	case MESSAGE_CLOSED:
 		ret->type = LAUNCH_CLOSED;
+		ret->undelivered = m->undelivered;
 		l->closed = true;
 		return true;
 	case MESSAGE_NO_CHILDREN:
@@ -193,7 +196,7 @@ static bool take(struct launch *l, const struct message *m, struct launch_event 
 
 int launch_go(struct launch *l, int64_t *ret_t, struct error *err)
 {
-	const struct message go = {.type = MESSAGE_GO};
+	const struct message go = {.type = MESSAGE_GO, .t = l->timeout_ns};
 	struct message m;
 
 	if (send_to_helper(l, &go) < 0)

@@ -5,6 +5,11 @@
  * gets a broken pipe because of us. The target runs in the caller's session and process group, with the caller's stdin,
  * cwd, umask, descriptors, signal mask and dispositions.
  *
+ * The target's descriptors 1 and 2 are a way of ours each, a pipe or a pseudo-terminal. Where the caller's two are one
+ * terminal or one open file (a pipe after 2>&1, say) they share one way, so that the order of what was written to them
+ * is kept; that stream is WIRE_TERMINAL, and its log terminal.log, whatever the file is. Two openings of one file stay
+ * two, unless both append; and so do both on /dev/null, where there is no order to keep.
+ *
  * The helper writes stdout.log, stderr.log (or terminal.log) and the output segment by itself. */
 #ifndef ASSAY_EXEC_LAUNCH_H
 #define ASSAY_EXEC_LAUNCH_H
@@ -28,6 +33,11 @@ struct launch_options {
 	 * own copies of them (stdin, and from 3 up what is not close-on-exec) once the target has them, so that their
 	 * other ends see when the target closes them; and an alarm that the caller has set goes to the target. */
 	bool more_to_come;
+	/* Nanoseconds after the command's start from which on this process is needed, whatever has become of the
+	 * command; 0: never. Where it was stopped along with the command it is woken then, and is not stopped again. A
+	 * command that is still stopped before its exec then counts as started when it was let go. A SIGSTOP to the
+	 * whole process group stops the helper too, and nobody of us wakes anybody. */
+	int64_t timeout_ns;
 };
 
 struct launch;
@@ -49,6 +59,10 @@ struct launch_event {
 	struct wire_exit exit;
 	int signo;
 	bool ends_with_newline; /* DRAINED: the caller's stdout is at the start of a line (or got nothing) */
+	/* DRAINED, CLOSED: bytes so far, of all streams, that the caller's files did not take (a full disk, for
+	 * example). The command does not hear of such an error, as it would without us: it may exit with 0. That a
+	 * reader went away is none: the command hears of that. */
+	uint64_t undelivered;
 	char text[256];
 };
 

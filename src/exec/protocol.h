@@ -10,7 +10,7 @@
 
 enum message_type {
 	/* From assay. That it is done is told by the end of the file. */
-	MESSAGE_GO,      /* let the command exec */
+	MESSAGE_GO,      /* let the command exec; t: ns from then on until assay is not to be stopped any more, 0: never */
 	MESSAGE_FORWARD, /* number: signal, sender: its pid, flag: 1 where the command cannot have got it */
 	MESSAGE_AWAKE,   /* answers MESSAGE_CONTINUED */
 
@@ -21,8 +21,8 @@ enum message_type {
 	MESSAGE_EXITED,
 	MESSAGE_STOPPED,   /* number: the signal */
 	MESSAGE_CONTINUED, /* the command goes on after a STOPPED; SIGCONT is sent with it until assay answers */
-	MESSAGE_DRAINED,   /* flag: the caller's stdout is at the start of a line */
-	MESSAGE_CLOSED,
+	MESSAGE_DRAINED,   /* flag: the caller's stdout is at the start of a line; undelivered */
+	MESSAGE_CLOSED,    /* undelivered */
 	MESSAGE_NO_CHILDREN,
 	MESSAGE_TROUBLE, /* text */
 };
@@ -35,6 +35,7 @@ struct message {
 	int64_t t;
 	union {
 		struct wire_exit exit;
+		uint64_t undelivered; /* bytes, of all streams so far */
 		char text[256];
 	};
 };

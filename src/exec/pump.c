@@ -91,13 +91,15 @@ static bool is_final(const struct stream *s, int code)
 }
 
 /* What the caller's file does not take now, for want of space for example, is left out: a program would itself get the
- * error, and could go on, and try again with its next write. So do we. */
+ * error, and could go on, and try again with its next write. So do we. An exception to "the command notices nothing":
+ * its own write has succeeded long since, and it may exit with 0 where it would have told of the error. Therefore the
+ * bytes are counted, for assay to make of it what the command would have. */
 static void leave_out(struct stream *s, size_t length, int code)
 {
-	if (s->undelivered == 0)
+	if (atomic_load(&s->undelivered) == 0)
 		recording_trouble(s->recording, "Some of the command's %s did not reach the caller: %s.", s->name,
 				  strerror(code));
-	s->undelivered += length;
+	atomic_fetch_add(&s->undelivered, length);
 }
 
 /* Passes it on to the caller. The descriptor is the one that the target would have written to, so that offsets, append
@@ -163,9 +165,9 @@ static void end_stream(struct stream *s)
 	if (s->lost && s->log_path)
 		recording_trouble(s->recording, "%s: %llu bytes of %s are missing.", s->log_name,
 				  (unsigned long long)s->lost, s->name);
-	if (s->undelivered)
+	if (atomic_load(&s->undelivered))
 		recording_trouble(s->recording, "%llu bytes of the command's %s did not reach the caller.",
-				  (unsigned long long)s->undelivered, s->name);
+				  atomic_load(&s->undelivered), s->name);
 	atomic_store(&s->busy, false);
 	atomic_store(&s->closed, true);
 	recording_wake(s->recording);

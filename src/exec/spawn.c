@@ -30,20 +30,14 @@ static void write_fully(int fd, const void *bytes, size_t length)
 		;
 }
 
-/* Reads up to `length` bytes, to the end of the file. */
-static size_t read_fully(int fd, void *bytes, size_t length)
+/* Reads what was written in one piece of `length` bytes. 0 at the end of the file, negative where nothing is there. */
+static ssize_t read_piece(int fd, void *bytes, size_t length)
 {
-	size_t have = 0;
+	ssize_t n;
 
-	while (have < length) {
-		ssize_t n = read(fd, (char *)bytes + have, length - have);
-
-		if (n > 0)
-			have += (size_t)n;
-		else if (n == 0 || errno != EINTR)
-			break;
-	}
-	return have;
+	while ((n = read(fd, bytes, length)) < 0 && errno == EINTR)
+		;
+	return n;
 }
 
 /* The target's process. It shares all signals that were pressed meanwhile, blocked; they come through before exec. */
@@ -53,7 +47,7 @@ static _Noreturn void become_target(char *const *argv, char *const *environment,
 	struct report r = {.code = 0};
 	char go;
 
-	if (read_fully(hold, &go, 1) != 1)
+	if (read_piece(hold, &go, 1) != 1)
 		_exit(126);
 	if (out >= 0)
 		dup2(out, STDOUT_FILENO);
@@ -81,7 +75,7 @@ int spawn_held(char *const *argv, char *const *environment, const struct caller 
 	if (pipe2(hold, O_CLOEXEC) < 0)
 		return error_set(err, "the command's process cannot be made: pipe: %m");
 	hold_read = hold[0];
-	if (pipe2(report, O_CLOEXEC) < 0) {
+	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
 		close(hold[1]);
 		return error_set(err, "the command's process cannot be made: pipe: %m");
 	}
@@ -109,18 +103,23 @@ void spawn_go(struct spawn *s)
 	s->hold = -1;
 }
 
-int spawn_report(struct spawn *s, int64_t *ret_t)
+int spawn_report(struct spawn *s)
 {
 	struct report r = {.code = 0};
+	ssize_t n;
 
-	if (read_fully(s->report, &r.t, sizeof r.t) < sizeof r.t)
-		r.t = clock_mono_ns(); /* killed while it was held */
-	if (read_fully(s->report, &r.code, sizeof r.code) < sizeof r.code)
-		r.code = 0;
+	if (!s->t) {
+		n = read_piece(s->report, &r.t, sizeof r.t);
+		if (n < 0 && errno == EAGAIN)
+			return SPAWN_PENDING;
+		s->t = n > 0 ? r.t : clock_mono_ns(); /* killed while it was held */
+	}
+	n = read_piece(s->report, &r.code, sizeof r.code);
+	if (n < 0 && errno == EAGAIN)
+		return SPAWN_PENDING;
 	close(s->report);
 	s->report = -1;
-	*ret_t = r.t;
-	return r.code;
+	return n > 0 ? r.code : 0;
 }
 
 const char *spawn_path(char *const *environment)

@@ -12,7 +12,10 @@ struct spawn {
 	pid_t pid;
 	int hold;   /* a byte written here lets it exec; closed instead, it exits */
 	int report; /* what came of exec: see spawn_report */
+	int64_t t;  /* just before exec; 0: not known yet */
 };
+
+#define SPAWN_PENDING (-1)
 
 /* Forks it. `out` and `err` become its descriptors 1 and 2; -1 leaves those as they are. Nothing else of its
  * descriptors is touched. Call while this process has one thread. */
@@ -22,9 +25,10 @@ int spawn_held(char *const *argv, char *const *environment, const struct caller 
 /* Lets it go. */
 void spawn_go(struct spawn *s);
 
-/* Reads what came of exec once `report` is readable: 0 with *ret_t, the time just before exec; else exec's errno. A
- * process that was killed before it could exec counts as started. Closes `report`. */
-int spawn_report(struct spawn *s, int64_t *ret_t);
+/* Reads what came of exec when `report` is readable, without waiting: a process may be stopped between telling the time
+ * and its exec. SPAWN_PENDING: not known yet; 0, with s->t; else exec's errno. A process that was killed before it
+ * could exec counts as started. Closes `report` when it is known. */
+int spawn_report(struct spawn *s);
 
 /* The value of PATH that exec will use; borrowed. */
 const char *spawn_path(char *const *environment);

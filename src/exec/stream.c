@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <termios.h>
 #include <unistd.h>
@@ -34,6 +37,40 @@ static unsigned long terminal_device(int fd)
 	if (ioctl(fd, TIOCGDEV, &device) == 0)
 		return device;
 	return fstat(fd, &st) == 0 ? st.st_rdev : 0;
+}
+
+/* Whether both descriptors are one open file, as after 2>&1; -1 where the kernel does not tell. */
+static int is_one_open_file(int a, int b)
+{
+	long order = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, (long)a, (long)b);
+
+	return order < 0 ? -1 : order == 0;
+}
+
+/* Whether what is written to one of them and then to the other also arrives in this order, and does so too when all of
+ * it is written to one. */
+static bool keep_one_order(int a, int b)
+{
+	struct stat one, other;
+	int flags = fcntl(a, F_GETFL), same;
+
+	if (isatty(a) && isatty(b))
+		return terminal_device(a) == terminal_device(b);
+	if (fstat(a, &one) < 0 || fstat(b, &other) < 0 || one.st_dev != other.st_dev || one.st_ino != other.st_ino)
+		return false;
+	if (S_ISCHR(one.st_mode) && one.st_rdev == makedev(1, 3))
+		return false; /* /dev/null has no order, and two logs say more than one */
+	if (S_ISFIFO(one.st_mode))
+		return true; /* however often it was opened */
+	same = is_one_open_file(a, b);
+	if (same > 0)
+		return true;
+	if (flags != fcntl(b, F_GETFL))
+		return false;
+	/* Two openings of a regular file have an offset each, which only appending makes one. */
+	if (S_ISREG(one.st_mode))
+		return flags & O_APPEND || (same < 0 && lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR));
+	return same < 0 && S_ISSOCK(one.st_mode);
 }
 
 /* An anonymous pipe whose reader went away never gets another one. The writer of a named one may wait for the next. */
@@ -109,7 +146,7 @@ static int open_pipe(struct stream *s, struct error *err)
 
 static const char *name_of(enum wire_stream id)
 {
-	return id == WIRE_STDOUT ? "stdout" : id == WIRE_STDERR ? "stderr" : "the terminal's output";
+	return id == WIRE_STDOUT ? "stdout" : id == WIRE_STDERR ? "stderr" : "output";
 }
 
 /* One way, for the caller's descriptor fd. */
@@ -149,8 +186,7 @@ int streams_open(struct streams *s, const struct launch_options *options, struct
 	bool out = is_pumped(STDOUT_FILENO), errors = is_pumped(STDERR_FILENO);
 
 	*s = (struct streams){.out_end = -1, .err_end = -1};
-	if (out && errors && !options->summary_only && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) &&
-	    terminal_device(STDOUT_FILENO) == terminal_device(STDERR_FILENO)) {
+	if (out && errors && !options->summary_only && keep_one_order(STDOUT_FILENO, STDERR_FILENO)) {
 		if (add_stream(s, WIRE_TERMINAL, STDOUT_FILENO, true, options->terminal_log, err) < 0)
 			return -1;
 		s->out_end = s->err_end = s->list[0].target_end;

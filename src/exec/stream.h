@@ -1,5 +1,6 @@
 /* The ways of the target's output: for its descriptors 1 and 2 a pipe or a pseudo-terminal each, or one that both
- * share, as fits what the caller has there. Made in the helper before the target is forked; the pumps empty them. */
+ * share, as fits what the caller has there (launch.h says when). Made in the helper before the target is forked; the
+ * pumps empty them. */
 #ifndef ASSAY_EXEC_STREAM_H
 #define ASSAY_EXEC_STREAM_H
 
@@ -35,7 +36,7 @@ struct stream {
 	int64_t recorded_at, window_at; /* last chunk record; last look at the window's size */
 	struct wire_chunk chunk;        /* arrived since then and not recorded yet; length 0: none */
 	uint64_t logged, chunks;
-	uint64_t lost, undelivered; /* bytes that the log or the caller's file did not take */
+	uint64_t lost; /* bytes that the log did not take */
 
 	/* Shared with the helper's main thread. */
 	atomic_bool busy;       /* between a read and the end of what has to be done about it */
@@ -43,6 +44,7 @@ struct stream {
 	atomic_bool line_start; /* the last byte that was passed on is a newline, or there was none */
 	atomic_bool closed;
 	atomic_ullong passed;
+	atomic_ullong undelivered; /* bytes that the caller's file did not take */
 	uint64_t goal; /* the main thread's own: what the command wrote is passed on when `passed` is here */
 };
 

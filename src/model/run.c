@@ -21,6 +21,7 @@ const struct phase_figures phase_figures_none = {
 	.rss_peak = NAN,
 	.anon_peak = NAN,
 	.file_peak = NAN,
+	.shared_peak = NAN,
 	.swap_peak = NAN,
 	.pss_peak = NAN,
 	.machine_refault_bytes = NAN,
@@ -37,6 +38,7 @@ const struct phase_figures phase_figures_none = {
 	.psi_io_full = NAN,
 	.threads_max = NAN,
 	.processes_max = NAN,
+	.oom_kills = NAN,
 };
 
 void run_init(struct run *r)
@@ -60,6 +62,7 @@ void run_init(struct run *r)
 		.cost_max_rss = NAN,
 		.interval_requested_ms = NAN,
 		.interval_effective_ms = NAN,
+		.slow_effective_ms = NAN,
 	};
 	phases_init(&r->phases);
 	engine_result_init(&r->engine);

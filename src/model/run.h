@@ -20,8 +20,8 @@ const char *run_status_name(enum run_status status);
 struct phase_figures {
 	double cpu_s, cpu_user_s, cpu_system_s; /* cpu_s is from a finer clock than its two parts */
 	double runqueue_wait_s;
-	double rss_peak, anon_peak, file_peak, swap_peak,
-		pss_peak;			  /* bytes, over the phase's ticks, summed over the tree */
+	/* Bytes, over the phase's ticks, summed over the tree. */
+	double rss_peak, anon_peak, file_peak, shared_peak, swap_peak, pss_peak;
 	double read_bytes, write_bytes;           /* at the storage layer, of the tree */
 	double read_chars, write_chars;           /* through system calls */
 	double minor_faults, major_faults;
@@ -29,6 +29,7 @@ struct phase_figures {
 		psi_io_full;	      /* share of the phase, machine */
 	double machine_refault_bytes; /* file pages that were dropped and read again, whole machine */
 	double threads_max, processes_max;
+	double oom_kills; /* in the command's control group */
 };
 
 extern const struct phase_figures phase_figures_none; /* all NaN */
@@ -80,7 +81,7 @@ struct run {
 	double cost_cpu_s, cost_helper_cpu_s, cost_share; /* while the command ran; share: of one core */
 	double cost_finish_cpu_s;                         /* for making the results, after it had ended */
 	double cost_max_rss;                              /* bytes, of assay itself over all of that */
-	double interval_requested_ms, interval_effective_ms;
+	double interval_requested_ms, interval_effective_ms, slow_effective_ms;
 	int64_t ticks;
 
 	struct warnings warnings;

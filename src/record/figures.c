@@ -29,6 +29,7 @@ static const struct figure {
 	{"memory.rss", FIGURE_MAX, offsetof(struct phase_figures, rss_peak)},
 	{"memory.anon", FIGURE_MAX, offsetof(struct phase_figures, anon_peak)},
 	{"memory.file", FIGURE_MAX, offsetof(struct phase_figures, file_peak)},
+	{"memory.shared", FIGURE_MAX, offsetof(struct phase_figures, shared_peak)},
 	{"memory.swap", FIGURE_MAX, offsetof(struct phase_figures, swap_peak)},
 	{"memory.pss", FIGURE_MAX, offsetof(struct phase_figures, pss_peak)},
 	{"memory.faults.minor", FIGURE_GROWTH, offsetof(struct phase_figures, minor_faults)},
@@ -42,6 +43,7 @@ static const struct figure {
 	{"pressure.memory.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_memory_full)},
 	{"pressure.io.some", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_some)},
 	{"pressure.io.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_full)},
+	{"cgroup.oom_kills", FIGURE_GROWTH, offsetof(struct phase_figures, oom_kills)},
 	{"machine.refaults.file", FIGURE_GROWTH, offsetof(struct phase_figures, machine_refault_bytes)},
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "engine/engine.h"
+#include "exec/machine.h"
 #include "record/figures.h"
 #include "record/loglines.h"
 #include "record/markers.h"
@@ -160,6 +162,8 @@ static void take_exits(const struct rundir *dir, enum finish_mode mode, struct r
 		return;
 	run->start = x.start;
 	run->end = x.end;
+	if (!x.start)
+		warnings_add(&run->warnings, "The command had not been started yet, as far as is known.");
 	if (x.command_ended) {
 		run->signo = WIFSIGNALED(x.status) ? WTERMSIG(x.status) : 0;
 		run->exit_code = WIFSIGNALED(x.status) ? -1 : WEXITSTATUS(x.status);
@@ -349,6 +353,7 @@ static int read_monitor_parts(const struct rundir *dir, struct segment_reader *r
 	if (mode == FINISH_RECOVERED) {
 		run->start = run->start ? run->start : segment.mono_ns;
 		run->end = facts->last_t > run->end ? facts->last_t : run->end;
+		run->end = run->end > run->start ? run->end : run->start;
 		return read_late_marks(dir, facts, run, err);
 	}
 	return 0;
@@ -384,8 +389,27 @@ int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode m
 			warnings_add(&run->warnings, "The figures of the phases are incomplete: %s.", why.text);
 		build_timeline(dir, hurry, run);
 	}
+	if (run->whole.oom_kills >= 1)
+		warnings_add(&run->warnings, "The kernel killed %.0f process%s of this control group for want of memory.",
+			     run->whole.oom_kills, run->whole.oom_kills < 1.5 ? "" : "es");
 	if (mode == FINISH_RECOVERED)
 		fill_recovered(run, begin);
 	refine_memory(run);
 	return 0;
+}
+
+int finish_recorder_pid(const struct rundir *dir, const json_t *begin)
+{
+	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
+	const char *boot_id = json_get_text(json_object_get(begin, "machine"), "boot_id", "");
+	struct segment_facts facts;
+	struct machine machine;
+
+	if (segment_reader_open(dir->monitor_seg, SEGMENT_KIND_MONITOR, &reader, NULL) < 0)
+		return 0;
+	segment_reader_facts(reader, &facts);
+	machine_read(&machine);
+	if (facts.closed || facts.pid <= 0 || strcmp(boot_id, machine.boot_id) != 0)
+		return 0;
+	return kill(facts.pid, 0) == 0 || errno == EPERM ? facts.pid : 0;
 }

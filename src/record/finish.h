@@ -19,4 +19,7 @@ enum finish_mode {
 int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry,
 	       struct run *run, struct error *err);
 
+/* The pid of the recorder that still writes into the directory, 0 where there is none. */
+int finish_recorder_pid(const struct rundir *dir, const json_t *begin);
+
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@ struct feed {
 	struct line_splitter *splitters[STREAMS];
 	int fds[STREAMS];
 	const char *paths[STREAMS];
+	char *piece; /* PIECE bytes, not on the stack, which may be small */
 	const volatile int *hurry;
 	struct warnings *warnings;
 };
@@ -29,11 +31,9 @@ static void on_line(void *context, const struct log_line *line)
 /* One stretch of a log. Returns false where feeding should end. */
 static bool feed_stretch(struct feed *f, unsigned stream, uint64_t offset, uint64_t length, int64_t t)
 {
-	char piece[PIECE];
-
 	while (length > 0) {
-		size_t wanted = length < sizeof piece ? (size_t)length : sizeof piece;
-		ssize_t got = pread(f->fds[stream], piece, wanted, (off_t)offset);
+		size_t wanted = length < PIECE ? (size_t)length : PIECE;
+		ssize_t got = pread(f->fds[stream], f->piece, wanted, (off_t)offset);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -42,7 +42,7 @@ static bool feed_stretch(struct feed *f, unsigned stream, uint64_t offset, uint6
 				     f->paths[stream]);
 			return true;
 		}
-		line_splitter_feed(f->splitters[stream], t, piece, (size_t)got);
+		line_splitter_feed(f->splitters[stream], t, f->piece, (size_t)got);
 		offset += (uint64_t)got;
 		length -= (uint64_t)got;
 		if (f->hurry && *f->hurry) {
@@ -104,14 +104,31 @@ static void finish_splitters(struct feed *f, struct line_counts *total)
 	}
 }
 
+/* A log that is no file could keep us waiting: a target may put anything into its run directory. */
+static int open_log(const char *path, struct warnings *warnings)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 && errno != ENOENT)
+		warnings_add(warnings, "%s: %s: not parsed.", path, strerror(errno));
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	warnings_add(warnings, "%s is not a regular file: not parsed.", path);
+	close(fd);
+	return -1;
+}
+
 bool loglines_feed(const struct rundir *dir, struct engine_set *set, int64_t end, const volatile int *hurry,
 		   struct line_counts *ret_counts, struct warnings *warnings)
 {
 	CLEANUP(segment_reader_cleanup) struct segment_reader *reader = NULL;
+	CLEANUP(free_cleanup) char *piece = malloc(PIECE);
 	struct feed f = {
 		.paths = {[WIRE_STDOUT] = dir->stdout_log,
 			  [WIRE_STDERR] = dir->stderr_log,
 			  [WIRE_TERMINAL] = dir->terminal_log},
+		.piece = piece,
 		.hurry = hurry,
 		.warnings = warnings,
 	};
@@ -119,14 +136,8 @@ bool loglines_feed(const struct rundir *dir, struct engine_set *set, int64_t end
 	bool timed;
 
 	for (int i = 0; i < STREAMS; i++) {
-		f.fds[i] = open(f.paths[i], O_RDONLY | O_CLOEXEC);
 		f.splitters[i] = line_splitter_new(i, on_line, set);
-		if (f.fds[i] < 0 && errno != ENOENT)
-			warnings_add(warnings, "%s: %s: not parsed.", f.paths[i], strerror(errno));
-		if (!f.splitters[i] && f.fds[i] >= 0) {
-			close(f.fds[i]);
-			f.fds[i] = -1;
-		}
+		f.fds[i] = piece && f.splitters[i] ? open_log(f.paths[i], warnings) : -1;
 	}
 	timed = segment_reader_open(dir->output_seg, SEGMENT_KIND_OUTPUT, &reader, &err) == 0;
 	if (timed)

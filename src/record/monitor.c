@@ -18,7 +18,9 @@
 /* The share of one core that ticks may cost, and slow readings beside them: together under 3%. */
 #define TICK_BUDGET 0.0125
 #define SLOW_BUDGET 0.0125
-#define MARK_BUDGET 0.05 /* readings at marks, in a while in which marks come thick */
+/* Readings at marks: so much CPU time at once, and this share of a core in the long run, however thick marks come. */
+#define MARK_CREDIT_NS (100 * NS_PER_MS)
+#define MARK_BUDGET 0.02
 #define COSTS 5
 #define SEGMENT_CAPACITY (UINT64_C(8) << 30)
 #define TRIM_EVERY 64
@@ -41,9 +43,11 @@ struct monitor {
 	struct warnings *warnings;
 	const char *command_line;
 	int64_t requested, interval, slow;
-	int64_t next_tick, next_slow, next_exact;
+	int64_t next_tick, next_slow;
+	int64_t mark_credit, credit_at; /* CPU time that readings at marks may still take, and when that was so */
 	int64_t last_t; /* of the last reading */
 	int64_t begun, ended, ticks;
+	int64_t timed_ticks, timed_slow; /* those that the timer made */
 	struct cost tick_cost, slow_cost;
 	uint64_t slow_count;
 	struct run_process shown[RUN_PROCESSES_SHOWN]; /* the largest so far by CPU time */
@@ -276,6 +280,8 @@ static int64_t stretched(struct cost *c, int64_t cost, int64_t shortest, int64_t
 void monitor_begin(struct monitor *m, int64_t now)
 {
 	m->begun = now;
+	m->mark_credit = MARK_CREDIT_NS;
+	m->credit_at = now;
 	m->next_tick = now + m->interval;
 	m->next_slow = now + m->slow;
 	tree_update(m->tree, now);
@@ -310,6 +316,7 @@ void monitor_run(struct monitor *m, int64_t now)
 		m->slow = stretched(&m->slow_cost, after - spent, m->requested > SLOW_NS ? m->requested : SLOW_NS,
 				    SLOW_MAX_NS, SLOW_BUDGET);
 		m->next_slow = next_after(m->next_slow, m->slow, now);
+		m->timed_slow++;
 		spent = after;
 	}
 	if (now >= m->next_tick) {
@@ -318,6 +325,7 @@ void monitor_run(struct monitor *m, int64_t now)
 					TICK_BUDGET);
 		m->context.interval_ns = m->interval;
 		m->next_tick = next_after(m->next_tick, m->interval, now);
+		m->timed_ticks++;
 	}
 	timeline_flush(&m->timeline, now);
 	m->last_t = now;
@@ -337,14 +345,17 @@ static void read_all(struct monitor *m, int64_t now)
 static void read_at_mark(struct monitor *m, int64_t t, int64_t now)
 {
 	int64_t spent = clock_process_ns(), at = t > m->last_t ? t : m->last_t;
+	int64_t credit = m->mark_credit + (int64_t)(MARK_BUDGET * (double)(now - m->credit_at));
 
-	if (now < m->next_exact)
+	m->mark_credit = credit < MARK_CREDIT_NS ? credit : MARK_CREDIT_NS;
+	m->credit_at = now;
+	if (m->mark_credit <= 0)
 		return;
 	tree_update(m->tree, at);
 	timeline_keep_all(&m->timeline);
 	read_all(m, at);
 	timeline_flush(&m->timeline, at);
-	m->next_exact = now + (int64_t)((double)(clock_process_ns() - spent) / MARK_BUDGET);
+	m->mark_credit -= clock_process_ns() - spent;
 }
 
 void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end)
@@ -391,9 +402,6 @@ void monitor_end(struct monitor *m, int64_t end)
 	end = end > m->last_t ? end : m->last_t;
 	m->ended = end;
 	tree_update(m->tree, end);
-	/* All that has ended is known by now, so that nothing has to wait for another round. */
-	usage_end_round(&m->processes);
-	usage_end_round(&m->processes);
 	timeline_keep_all(&m->timeline);
 	read_all(m, end);
 	timeline_flush(&m->timeline, end);
@@ -424,8 +432,9 @@ void monitor_report(struct monitor *m, struct run *run)
 			     (unsigned long long)counts.processes, counts.why);
 	run->ticks = m->ticks;
 	run->interval_requested_ms = (double)m->requested / 1e6;
-	run->interval_effective_ms =
-		m->ticks > 1 && lasted > 0 ? (double)lasted / (double)(m->ticks - 1) / 1e6 : (double)m->requested / 1e6;
+	/* A run shorter than the interval had none; readings at its ends and at marks come in between. */
+	run->interval_effective_ms = (double)(m->timed_ticks ? lasted / m->timed_ticks : m->requested) / 1e6;
+	run->slow_effective_ms = (double)(m->timed_slow ? lasted / m->timed_slow : m->slow) / 1e6;
 	memcpy(run->shown, m->shown, sizeof run->shown);
 	run->shown_count = m->shown_count;
 	if (stopped)

@@ -21,6 +21,8 @@
 #include "store/runjson.h"
 
 #define KILL_AFTER_NS (5 * NS_PER_S)
+/* After a timeout or an interrupt: so long for output that the caller may not be reading. The helper goes on with it. */
+#define DRAIN_NS NS_PER_S
 
 /* One run under way. */
 struct recording {
@@ -38,8 +40,17 @@ struct recording {
 	int interrupted_by;      /* the last of INT, TERM, HUP, QUIT that assay got while the command ran */
 	bool interrupt_by_terminal;
 	struct wire_exit exit;
-	volatile int hurry;
+	int64_t drained_by; /* when to stop waiting for output that nobody reads; 0: not */
 };
+
+/* Set by a signal while the results are made. */
+static volatile int hurry;
+
+static void on_hurry(int signo)
+{
+	(void)signo;
+	hurry = 1;
+}
 
 void record_result_init(struct record_result *r)
 {
@@ -56,13 +67,22 @@ void record_result_release(struct record_result *r)
 	rundir_release(&r->dir);
 }
 
+static bool make_dir_below(struct recording *r, const char *folder, const char *label, int64_t wall_ns)
+{
+	CLEANUP(free_cleanup) char *path = NULL;
+
+	if (!folder || !*folder || asprintf(&path, "%s/assay-XXXXXX", folder) < 0) {
+		path = NULL;
+		return false;
+	}
+	return mkdtemp(path) && rundir_create(&r->result->dir, path, label, wall_ns, NULL) == RUNDIR_OK;
+}
+
 /* The run directory; where it cannot be written, one below the folder for temporary files, so that the run is not lost.
  */
 static int make_dir(struct recording *r, const char *label, int64_t wall_ns, struct error *err)
 {
-	const char *temporary = getenv("TMPDIR");
-	CLEANUP(free_cleanup) char *elsewhere = NULL;
-	struct error why, again;
+	struct error why;
 	int problem = rundir_create(&r->result->dir, r->options->out, label, wall_ns, &why);
 
 	r->has_dir = problem == RUNDIR_OK;
@@ -73,15 +93,11 @@ static int make_dir(struct recording *r, const char *label, int64_t wall_ns, str
 	if (problem == RUNDIR_OK)
 		return RECORD_OK;
 	r->result->elsewhere = true;
-	if (asprintf(&elsewhere, "%s/assay-XXXXXX", temporary && *temporary ? temporary : "/tmp") < 0)
-		elsewhere = NULL;
-	if (elsewhere && mkdtemp(elsewhere) &&
-	    rundir_create(&r->result->dir, elsewhere, label, wall_ns, &again) == RUNDIR_OK) {
-		r->has_dir = true;
+	r->has_dir = make_dir_below(r, getenv("TMPDIR"), label, wall_ns) || make_dir_below(r, "/tmp", label, wall_ns);
+	if (r->has_dir)
 		warnings_add(&r->run->warnings, "%s; the results are in %s instead.", why.text, r->result->dir.path);
-	} else {
+	else
 		warnings_add(&r->run->warnings, "%s; nothing of this run is kept.", why.text);
-	}
 	return RECORD_OK;
 }
 
@@ -221,6 +237,13 @@ static bool ends_a_program(int signo)
 	return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
 }
 
+/* Whether this is the signal that has just ended the command: its news may come before our own copy. */
+static bool ended_by(const struct recording *r, int signo)
+{
+	return !r->interrupted_by && (r->exit.status & 0x7f ? WTERMSIG(r->exit.status) == signo
+							    : WEXITSTATUS(r->exit.status) == 128 + signo);
+}
+
 static void take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
@@ -228,8 +251,7 @@ static void take_signals(struct recording *r)
 	while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info) {
 		int signo = (int)info.ssi_signo;
 
-		if (r->command_ended) {
-			r->hurry |= ends_a_program(signo);
+		if (r->command_ended && !ended_by(r, signo)) {
 			r->asked_to_finish |= ends_a_program(signo);
 			continue;
 		}
@@ -237,7 +259,8 @@ static void take_signals(struct recording *r)
 			r->interrupted_by = signo;
 			r->interrupt_by_terminal = info.ssi_code > 0;
 		}
-		launch_forward_signal(r->launch, &info);
+		if (!r->command_ended)
+			launch_forward_signal(r->launch, &info);
 	}
 }
 
@@ -265,7 +288,7 @@ static bool going_on(const struct recording *r)
 		return true;
 	if ((r->options->wait_tree || r->timed_out) && !r->no_children)
 		return true;
-	return !r->drained;
+	return !r->drained && !(r->drained_by && clock_mono_ns() >= r->drained_by);
 }
 
 static void wait_and_watch(struct recording *r)
@@ -285,6 +308,10 @@ static void wait_and_watch(struct recording *r)
 			due = r->deadline;
 		if (r->timed_out && r->kill_at < due)
 			due = r->kill_at;
+		if (r->command_ended && !r->drained_by && (r->timed_out || r->interrupted_by))
+			r->drained_by = now + DRAIN_NS;
+		if (r->drained_by && r->drained_by < due)
+			due = r->drained_by;
 		due = due > now ? due - now : 0;
 		wait = (struct timespec){.tv_sec = (time_t)(due / NS_PER_S), .tv_nsec = (long)(due % NS_PER_S)};
 		if (ppoll(fds, 3, &wait, NULL) > 0) {
@@ -373,6 +400,25 @@ static void note_watching(struct recording *r, int64_t cpu_ns, int64_t helper_ns
 		run->cost_share = (run->cost_cpu_s + (helper_ns < 0 ? 0 : run->cost_helper_cpu_s)) / run->wall_s;
 }
 
+/* From here on a Ctrl-C, and its like, only shortens what assay itself does. */
+static void let_signals_hurry(struct recording *r)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction action = {.sa_handler = on_hurry};
+	sigset_t set;
+
+	take_signals(r);
+	hurry = r->asked_to_finish;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+		if (launch_signal_ignored(signals[i]))
+			continue;
+		sigaction(signals[i], &action, NULL);
+		sigaddset(&set, signals[i]);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* The results, and run.json last. */
 static void finish(struct recording *r, json_t *begin)
 {
@@ -380,12 +426,19 @@ static void finish(struct recording *r, json_t *begin)
 	struct run *run = r->run;
 	struct error err;
 
-	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &r->hurry, run, &err) < 0)
+	if (!r->drained && !r->gone)
+		warnings_add(&run->warnings, "Not all output had been passed on and kept when these results were made.");
+	let_signals_hurry(r);
+	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
 	run->cost_finish_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
 	run->cost_max_rss = own_peak_rss();
 	r->result->json = runjson_build(run, begin);
-	if (r->has_dir && (!r->result->json || json_write_file(r->result->dir.run_json, r->result->json, &err) < 0))
+	if (!r->has_dir)
+		return;
+	rundir_clear_way(r->result->dir.run_json);
+	r->result->kept = r->result->json && json_write_file(r->result->dir.run_json, r->result->json, &err) == 0;
+	if (!r->result->kept)
 		warnings_add(&run->warnings, "run.json was not written: %s.",
 			     r->result->json ? err.text : "out of memory");
 }

@@ -32,6 +32,7 @@ struct record_result {
 	json_t *json; /* run.json as written; NULL where it could not be made */
 	struct rundir dir;
 	bool ends_with_newline; /* the caller's stdout is at the start of a line */
+	bool kept;              /* run.json was written */
 	bool elsewhere;         /* the results are not where they were wanted: the first warning says where and why */
 	int exit_status;        /* what `run` passes on */
 	bool started;           /* false: the command never ran; `why` says so */

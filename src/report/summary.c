@@ -6,10 +6,14 @@
 #include "base/cleanup.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #define PHASES_SHOWN 12
 #define WARNINGS_SHOWN 5
 #define TESTS_SHOWN 6
+#define COMMAND_COLUMNS 90
+#define WARNING_COLUMNS 400
+#define PATH_COLUMNS 4096
 
 static const char *const status_colours[] = {
 	[RUN_OK] = "\033[32m",      [RUN_FAILED] = "\033[31m",      [RUN_SIGNAL] = "\033[31m",
@@ -26,7 +30,9 @@ static void print_status(const struct run *run, bool colour, struct buf *out)
 		buf_printf(out, " (%s)", strsignal(run->signo));
 	else if (run->exit_code > 0)
 		buf_printf(out, " (exit status %d)", run->exit_code);
-	buf_printf(out, "  %s\n", run->command_line ? run->command_line : "");
+	buf_puts(out, "  ");
+	utf8_append_line(out, run->command_line ? run->command_line : "", COMMAND_COLUMNS);
+	buf_putc(out, '\n');
 }
 
 static void print_totals(const struct run *run, struct buf *out)
@@ -124,15 +130,18 @@ static void print_engine(const struct run *run, struct buf *out)
 			   units_count((double)(e->request_count + e->requests_dropped)).text);
 }
 
-static void print_warnings(const struct run *run, bool colour, struct buf *out)
+/* All of them where run.json, which would have the rest, is not there. */
+static void print_warnings(const struct run *run, bool all, bool colour, struct buf *out)
 {
-	size_t shown = run->warnings.count <= WARNINGS_SHOWN ? run->warnings.count : WARNINGS_SHOWN - 1;
+	size_t shown = all || run->warnings.count <= WARNINGS_SHOWN ? run->warnings.count : WARNINGS_SHOWN - 1;
 
 	if (run->warnings.count)
 		buf_putc(out, '\n');
-	for (size_t i = 0; i < shown; i++)
-		buf_printf(out, "  %swarning:%s %s\n", colour ? "\033[33m" : "", colour ? "\033[0m" : "",
-			   run->warnings.texts[i]);
+	for (size_t i = 0; i < shown; i++) {
+		buf_printf(out, "  %swarning:%s ", colour ? "\033[33m" : "", colour ? "\033[0m" : "");
+		utf8_append_line(out, run->warnings.texts[i], WARNING_COLUMNS);
+		buf_putc(out, '\n');
+	}
 	if (shown < run->warnings.count)
 		buf_printf(out, "  ... and %zu more warnings in run.json\n",
 			   run->warnings.count + run->warnings.lost - shown);
@@ -140,6 +149,7 @@ static void print_warnings(const struct run *run, bool colour, struct buf *out)
 
 /* A share of so short a run would only be that of starting and ending. */
 #define SHARE_LEAST_S 0.2
+#define FINISH_LEAST_S 0.5
 
 static void print_cost(const struct run *run, struct buf *out)
 {
@@ -155,6 +165,8 @@ static void print_cost(const struct run *run, struct buf *out)
 	if (run->interval_effective_ms > 1.1 * run->interval_requested_ms)
 		buf_printf(out, "; a reading every %.3g ms, not every %.3g ms, to keep it low", run->interval_effective_ms,
 			   run->interval_requested_ms);
+	if (run->cost_finish_cpu_s >= FINISH_LEAST_S)
+		buf_printf(out, "; making the results took %s of CPU", units_seconds(run->cost_finish_cpu_s).text);
 	buf_putc(out, '\n');
 }
 
@@ -165,9 +177,12 @@ void summary_print(const struct run *run, const char *where, bool colour, struct
 	if (run->phases.count > 1 && run->figures)
 		print_phases(run, out);
 	print_engine(run, out);
-	print_warnings(run, colour, out);
+	print_warnings(run, !where, colour, out);
 	buf_putc(out, '\n');
 	print_cost(run, out);
-	if (where)
-		buf_printf(out, "  results: %s\n", where);
+	if (where) {
+		buf_puts(out, "  results: ");
+		utf8_append_line(out, where, PATH_COLUMNS);
+		buf_putc(out, '\n');
+	}
 }

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "model/run.h"
 
-/* `where` names the run directory as the user should type it. */
+/* `where` is the run directory, or NULL where there is no run.json in it. */
 void summary_print(const struct run *run, const char *where, bool colour, struct buf *out);
 
 #endif

@@ -16,13 +16,13 @@
 
 /* How often the memory of a process that sleeps is read: it only changes where the kernel takes it away. */
 #define STATM_ASLEEP_EVERY_NS NS_PER_S
-#define SWAP_FACTOR 400 /* at most 0.25% of a core for /proc/PID/status */
+#define STATUS_FACTOR 400 /* at most 0.25% of a core for /proc/PID/status */
 
 struct memory_state {
-	int rss, anon, file, swap, pss; /* series */
+	int rss, anon, file, swap, shared, mark, pss; /* series */
 	int64_t page;
 	int64_t rss_now;
-	struct pace swap_pace;
+	struct pace status_pace;
 	struct pss shares;
 	struct own_series own;
 };
@@ -57,6 +57,8 @@ static int memory_open(struct source_context *c, void **ret_state, struct error 
 	s->rss = define(c, "memory.rss");
 	s->anon = define(c, "memory.anon");
 	s->file = define(c, "memory.file");
+	s->shared = define(c, "memory.shared");
+	s->mark = define(c, "memory.high_water");
 	s->swap = machine_has_swap() ? define(c, "memory.swap") : -1;
 	s->pss = define(c, "memory.pss");
 	*ret_state = s;
@@ -183,33 +185,39 @@ static void memory_tick(void *state, struct source_context *c, int64_t now)
 	timeline_put(c->timeline, s->file, now, rss - anon);
 }
 
-/* Sum of VmSwap; NaN where not one process's could be read. */
-static double read_swap(struct source_context *c)
+/* What statm does not tell. Sums of VmSwap and RssShmem, and the largest VmHWM of any process. */
+static void read_status(struct memory_state *s, struct source_context *c, int64_t now)
 {
+	enum { SWAP, SHARED, MARK, KEYS };
 	char text[4096];
-	double sum = 0;
-	bool any = false;
+	double values[KEYS] = {NAN, NAN, NAN};
 
 	for (size_t i = 0; i < c->processes->count; i++) {
 		struct process *p = &c->processes->items[i];
-		struct scan_key swap = {.name = "VmSwap:"};
+		struct scan_key keys[KEYS] = {{"VmSwap:"}, {"RssShmem:"}, {"VmHWM:"}};
 		ssize_t length = p->alive ? living_read_once(p, "status", text, sizeof text) : 0;
 
-		if (length <= 0 || scan_keys(text, (size_t)length, &swap, 1) == 0)
+		/* A process that has ended has a status without these lines. */
+		if (length <= 0 || scan_keys(text, (size_t)length, keys, KEYS) == 0)
 			continue;
-		sum += 1024.0 * (double)swap.value;
-		any = true;
+		for (int k = SWAP; k <= SHARED; k++)
+			if (keys[k].found)
+				values[k] = (isnan(values[k]) ? 0 : values[k]) + 1024.0 * (double)keys[k].value;
+		if (keys[MARK].found)
+			values[MARK] = fmax(values[MARK], 1024.0 * (double)keys[MARK].value);
 	}
-	return any ? sum : NAN;
+	timeline_put(c->timeline, s->swap, now, values[SWAP]);
+	timeline_put(c->timeline, s->shared, now, values[SHARED]);
+	timeline_put(c->timeline, s->mark, now, values[MARK]);
 }
 
 static void memory_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct memory_state *s = state;
 
-	if (s->swap >= 0 && pace_due(&s->swap_pace, c, now)) {
-		timeline_put(c->timeline, s->swap, now, read_swap(c));
-		pace_done(&s->swap_pace, now, SWAP_FACTOR);
+	if (pace_due(&s->status_pace, c, now)) {
+		read_status(s, c, now);
+		pace_done(&s->status_pace, now, STATUS_FACTOR);
 	}
 	timeline_put(c->timeline, s->pss, now, pss_read(&s->shares, c, s->rss_now, now));
 }

@@ -244,3 +244,11 @@ void rundir_discard(const struct rundir *d)
 	rmdir(d->segments);
 	rmdir(d->path);
 }
+
+void rundir_clear_way(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && unlink(path) < 0)
+		rmdir(path);
+}

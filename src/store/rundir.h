@@ -36,6 +36,10 @@ int rundir_open(struct rundir *d, const char *path, struct error *err);
 /* Removes what assay made in a folder whose command never started, and the folder where it is then empty. */
 void rundir_discard(const struct rundir *d);
 
+/* Removes what is at a result file's place where it is no regular file: a target may have put a FIFO or a link there,
+ * and a result is never written through one. */
+void rundir_clear_way(const char *path);
+
 /* A label as part of a file name: anything but letters, digits, '.', '_', '-' becomes one '_'; at most 60 bytes; owned,
  * NULL when out of memory. */
 char *rundir_tag(const char *label);

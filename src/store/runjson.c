@@ -34,6 +34,7 @@ static void put_figures(json_t *o, const struct phase_figures *f)
 	put(o, "rss_peak_mib", f->rss_peak / MIB);
 	put(o, "anon_peak_mib", f->anon_peak / MIB);
 	put(o, "file_peak_mib", f->file_peak / MIB);
+	put(o, "shared_peak_mib", f->shared_peak / MIB);
 	put(o, "swap_peak_mib", f->swap_peak / MIB);
 	put(o, "read_mib", f->read_bytes / MIB);
 	put(o, "write_mib", f->write_bytes / MIB);
@@ -41,6 +42,7 @@ static void put_figures(json_t *o, const struct phase_figures *f)
 	put(o, "write_calls_mib", f->write_chars / MIB);
 	put_whole(o, "minor_faults", f->minor_faults);
 	put_whole(o, "major_faults", f->major_faults);
+	put_whole(o, "oom_kills", f->oom_kills);
 	put(o, "machine_refault_mib", f->machine_refault_bytes / MIB);
 	put(o, "pressure_cpu_some", f->psi_cpu_some);
 	put(o, "pressure_memory_some", f->psi_memory_some);
@@ -185,6 +187,7 @@ static json_t *memory_json(const struct run *run)
 	put(host, "rss_peak_mib", run->rss_peak / MIB);
 	json_put_text(host, "rss_peak_is", *run->rss_kind ? run->rss_kind : NULL);
 	put(host, "file_peak_mib", run->whole.file_peak / MIB);
+	put(host, "shared_peak_mib", run->whole.shared_peak / MIB);
 	put(host, "swap_peak_mib", run->whole.swap_peak / MIB);
 	put(host, "pss_peak_mib", run->whole.pss_peak / MIB);
 	put(host, "largest_process_mib", run->max_rss_process / MIB);
@@ -243,6 +246,7 @@ static json_t *cost_json(const struct run *run)
 	put(o, "max_rss_mib", run->cost_max_rss / MIB);
 	put(o, "interval_ms", run->interval_effective_ms);
 	put(o, "interval_requested_ms", run->interval_requested_ms);
+	put(o, "slow_interval_ms", run->slow_effective_ms);
 	json_put_integer(o, "ticks", run->ticks);
 	return o;
 }

@@ -330,6 +330,9 @@ static int flush(struct timeline_h5 *h5, struct series *s, bool last, struct err
 
 	if (s->count == 0 && s->made)
 		return 0;
+	/* What could not be read is absent: a series without a point would look like one. */
+	if (s->count == 0 && last)
+		return H5Ldelete(h5->group, s->name, H5P_DEFAULT) < 0 ? failed("drop the series", s->name, err) : 0;
 	group = H5Gopen2(h5->group, s->name, H5P_DEFAULT);
 	if (group < 0 || !write_column(s, group, "t", H5T_STD_I64LE, H5T_NATIVE_INT64, s->t, whole) ||
 	    !write_column(s, group, "v", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, s->v, whole))

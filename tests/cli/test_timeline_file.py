@@ -71,7 +71,7 @@ def test_what_was_recorded_is_what_h5py_reads(build):
         assert (list(user["v"][:2]), math.isnan(user["v"][2])) == ([0.25, math.inf], True)
 
 
-@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 5000])
 def test_no_point_is_lost_at_the_edge_of_a_chunk(build, count):
     done, path = build([series(0, "a"), series(1, "other"),
                         *(points(i * 10, [(0, i / 3), (1, 1)]) for i in range(count))])
@@ -84,12 +84,19 @@ def test_no_point_is_lost_at_the_edge_of_a_chunk(build, count):
             assert (column.compression, column.shuffle, column.chunks) == ("gzip", True, (1024,))
 
 
+def test_a_series_without_points_is_absent(build):
+    done, path = build([series(0, "a"), series(1, "b"), points(0, [(1, 1)])])
+    assert (done.returncode, done.stderr) == (0, "")
+    with h5py.File(path, "r") as f:
+        assert list(f["series"]) == ["b"]
+
+
 def test_thousands_of_series_of_different_length_are_all_there(build):
     # More than the buffers hold, so that series are written in pieces.
     count = 3000
-    lengths = [(i * 37) % 400 for i in range(count)]
+    lengths = [1 + (i * 37) % 400 for i in range(count)]
     records = [series(i, f"process.{i}.cpu") for i in range(count)]
-    for t in range(400):
+    for t in range(401):
         values = [(i, i * 1000.0 + t) for i in range(count) if t < lengths[i]]
         if values:
             records.append(points(t, values))

@@ -82,6 +82,28 @@ static void a_cut_never_halves_a_character(void **state)
 	assert_int_equal(utf8_cut("\x80\x80\x80", 3, 2), 0);
 }
 
+static void assert_line(const char *text, size_t columns, const char *wanted)
+{
+	struct buf out;
+
+	buf_init(&out);
+	buf_puts(&out, "<");
+	utf8_append_line(&out, text, columns);
+	assert_string_equal(out.text + 1, wanted);
+	buf_release(&out);
+}
+
+static void a_line_for_a_terminal_has_no_control_characters_and_a_bounded_length(void **state)
+{
+	(void)state;
+	assert_line("plain \xc3\xa9", 80, "plain \xc3\xa9");
+	assert_line("a\033[2J\n\x7f\xc2\x9b" "b\xff", 80, "a?[2J???b\xef\xbf\xbd");
+	assert_line("0123456789", 10, "0123456789");
+	assert_line("0123456789x", 10, "0123456...");
+	assert_line("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4, "\xc3\xa9...");
+	assert_line("", 4, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +112,7 @@ int main(void)
 		cmocka_unit_test(the_first_invalid_byte_is_found_at_any_place),
 		cmocka_unit_test(invalid_bytes_are_replaced_one_by_one),
 		cmocka_unit_test(a_cut_never_halves_a_character),
+		cmocka_unit_test(a_line_for_a_terminal_has_no_control_characters_and_a_bounded_length),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
