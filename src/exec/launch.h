@@ -6,9 +6,9 @@
  * cwd, umask, descriptors, signal mask and dispositions.
  *
  * The target's descriptors 1 and 2 are a way of ours each, a pipe or a pseudo-terminal. Where the caller's two are one
- * terminal or one open file (a pipe after 2>&1, say) they share one way, so that the order of what was written to them
- * is kept; that stream is WIRE_TERMINAL, and its log terminal.log, whatever the file is. Two openings of one file stay
- * two, unless both append; and so do both on /dev/null, where there is no order to keep.
+ * terminal, one pipe or one open file (after 2>&1, say) they share one way, so that the order of what was written to
+ * them is kept; that stream is WIRE_TERMINAL, and its log terminal.log, whatever the file is. Two openings of one file
+ * stay two, since each has its offset, unless both append; /dev/null stays two, since it has no order to keep.
  *
  * The helper writes stdout.log, stderr.log (or terminal.log) and the output segment by itself. */
 #ifndef ASSAY_EXEC_LAUNCH_H

@@ -38,7 +38,7 @@ extern const struct phase_figures phase_figures_none; /* all NaN */
 struct run_process {
 	int pid, ppid;
 	double start_s, end_s; /* since the command's start, as seen */
-	double cpu_s, rss_peak, anon_peak;
+	double cpu_s, cpu_user_s, cpu_system_s, rss_peak, anon_peak, threads_peak, read_bytes, write_bytes;
 	char comm[64];
 	char command[160]; /* masked */
 };

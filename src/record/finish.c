@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "engine/engine.h"
 #include "exec/machine.h"
+#include "model/mask.h"
 #include "record/figures.h"
 #include "record/loglines.h"
 #include "record/markers.h"
@@ -29,7 +30,6 @@ struct monitor_facts {
 	uint64_t marks_end; /* how much of the markers file they cover */
 	uint64_t marks_lost;
 	int64_t last_t;
-	bool ended; /* in good order */
 };
 
 static int add_mark(struct monitor_facts *facts, int64_t t, const char *name, size_t length, struct error *err)
@@ -45,23 +45,57 @@ static int add_mark(struct monitor_facts *facts, int64_t t, const char *name, si
 	return marks_add(&facts->marks, t, phase_group_of(word), name, length, err);
 }
 
+static double seconds_or_missing(int64_t ns)
+{
+	return ns < 0 ? NAN : (double)ns / 1e9;
+}
+
+static double or_missing(int64_t value)
+{
+	return value < 0 ? NAN : (double)value;
+}
+
+/* Keeps the processes with the most CPU time, in that order. */
+static void show_process(struct run *run, const struct run_process *row)
+{
+	size_t at = run->shown_count;
+
+	while (at > 0 && !(run->shown[at - 1].cpu_s >= row->cpu_s || isnan(row->cpu_s)))
+		at--;
+	if (at >= RUN_PROCESSES_SHOWN)
+		return;
+	run->shown_count += run->shown_count < RUN_PROCESSES_SHOWN;
+	memmove(run->shown + at + 1, run->shown + at, (run->shown_count - at - 1) * sizeof *run->shown);
+	run->shown[at] = *row;
+}
+
 static void note_process(struct run *run, const struct wire_process *p, uint32_t used)
 {
-	const char *comm = (const char *)(p + 1);
-	struct run_process *row;
+	const char *text = (const char *)(p + 1);
+	size_t length = used - sizeof *p, comm = strnlen(text, length);
+	CLEANUP(free_cleanup) char *command = comm < length ? strndup(text + comm + 1, length - comm - 1) : NULL;
+	CLEANUP(buf_release) struct buf masked;
+	struct run_process row = {
+		.pid = p->pid,
+		.ppid = p->ppid,
+		.start_s = fmax(0, (double)(p->first_seen - run->start) / 1e9),
+		.end_s = (double)(p->last_seen - run->start) / 1e9,
+		.cpu_user_s = seconds_or_missing(p->user_ns),
+		.cpu_system_s = seconds_or_missing(p->system_ns),
+		.rss_peak = or_missing(p->rss_peak),
+		.anon_peak = or_missing(p->anon_peak),
+		.threads_peak = or_missing(p->threads_peak),
+		.read_bytes = or_missing(p->read_bytes),
+		.write_bytes = or_missing(p->write_bytes),
+	};
 
-	run->processes++;
-	if (run->shown_count >= RUN_PROCESSES_SHOWN || used <= sizeof *p)
-		return;
-	row = &run->shown[run->shown_count++];
-	*row = (struct run_process){.pid = p->pid, .ppid = p->ppid};
-	row->start_s = (double)(p->first_seen - run->start) / 1e9;
-	row->end_s = (double)(p->last_seen - run->start) / 1e9;
-	row->cpu_s = p->user_ns < 0 ? NAN : (double)(p->user_ns + p->system_ns) / 1e9;
-	row->rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
-	row->anon_peak = p->anon_peak < 0 ? NAN : (double)p->anon_peak;
-	memcpy(row->comm, comm,
-	       strnlen(comm, used - sizeof *p < sizeof row->comm ? used - sizeof *p : sizeof row->comm - 1));
+	buf_init(&masked);
+	if (command)
+		mask_text(&masked, command);
+	row.cpu_s = row.cpu_user_s + row.cpu_system_s;
+	snprintf(row.comm, sizeof row.comm, "%.*s", (int)(comm < sizeof row.comm ? comm : sizeof row.comm - 1), text);
+	snprintf(row.command, sizeof row.command, "%s", masked.text);
+	show_process(run, &row);
 }
 
 /* A record that is too short for its type is passed over: a newer assay may write other ones. */
@@ -78,11 +112,11 @@ static int note_record(struct monitor_facts *facts, struct run *run, enum finish
 	}
 	if (r->type == WIRE_POINTS && r->used >= sizeof(struct wire_points))
 		facts->last_t = ((const struct wire_points *)payload)->t;
-	else if (r->type == WIRE_END)
-		facts->ended = true;
-	else if (mode == FINISH_RECOVERED && r->type == WIRE_PROCESS && r->used > sizeof(struct wire_process))
+	if (r->type == WIRE_PROCESS && r->used > sizeof(struct wire_process)) {
 		note_process(run, payload, r->used);
-	else if (mode == FINISH_RECOVERED && r->type == WIRE_NOTE)
+		run->processes += mode == FINISH_RECOVERED;
+	}
+	if (mode == FINISH_RECOVERED && r->type == WIRE_NOTE)
 		warnings_add(&run->warnings, "%.*s", (int)r->used, (const char *)payload);
 	return 0;
 }

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "model/mask.h"
 #include "source/source.h"
 #include "wire/records.h"
 
@@ -50,8 +48,6 @@ struct monitor {
 	int64_t timed_ticks, timed_slow; /* those that the timer made */
 	struct cost tick_cost, slow_cost;
 	uint64_t slow_count;
-	struct run_process shown[RUN_PROCESSES_SHOWN]; /* the largest so far by CPU time */
-	size_t shown_count;
 };
 
 static void on_define(void *context, uint32_t id, const struct series_desc *d)
@@ -172,45 +168,13 @@ static void forget_own_name(struct monitor *m)
 	p->comm[strcspn(p->comm, " ")] = '\0';
 }
 
-/* Keeps the processes with the most CPU time for the report. */
-static void show(struct monitor *m, const struct process *p)
-{
-	struct run_process row = {.pid = p->pid, .ppid = p->ppid};
-	size_t at = m->shown_count;
-	double cpu_s = p->user_ns < 0 ? NAN : (double)(p->user_ns + p->system_ns) / 1e9;
-
-	while (at > 0 && !(m->shown[at - 1].cpu_s >= cpu_s || isnan(cpu_s)))
-		at--;
-	if (at >= RUN_PROCESSES_SHOWN)
-		return;
-	row.start_s = fmax(0, (double)(p->first_seen - m->begun) / 1e9);
-	row.end_s = (double)(p->last_seen - m->begun) / 1e9;
-	row.cpu_s = cpu_s;
-	row.rss_peak = p->rss_peak < 0 ? NAN : (double)p->rss_peak;
-	row.anon_peak = p->anon_peak < 0 ? NAN : (double)p->anon_peak;
-	memcpy(row.comm, p->comm, sizeof row.comm);
-	if (p->command) {
-		CLEANUP(buf_release) struct buf masked;
-
-		buf_init(&masked);
-		mask_text(&masked, p->command);
-		snprintf(row.command, sizeof row.command, "%s", masked.text);
-	} else if (p->pid == m->context.command) {
-		snprintf(row.command, sizeof row.command, "%s", m->command_line);
-	}
-	if (m->shown_count < RUN_PROCESSES_SHOWN)
-		m->shown_count++;
-	memmove(m->shown + at + 1, m->shown + at, (m->shown_count - at - 1) * sizeof *m->shown);
-	m->shown[at] = row;
-}
-
 static void record_process(void *context, const struct process *p)
 {
 	struct monitor *m = context;
-	size_t comm = strlen(p->comm) + 1, command = p->command ? strlen(p->command) : 0;
+	const char *line = p->command ? p->command : p->pid == m->context.command ? m->command_line : "";
+	size_t comm = strlen(p->comm) + 1, command = strlen(line);
 	struct wire_process *record = segment_reserve(&m->segment, WIRE_PROCESS, 0, sizeof *record + comm + command);
 
-	show(m, p);
 	if (!record)
 		return;
 	*record = (struct wire_process){
@@ -228,8 +192,7 @@ static void record_process(void *context, const struct process *p)
 		.write_bytes = p->write_bytes,
 	};
 	memcpy(record + 1, p->comm, comm);
-	if (command)
-		memcpy((char *)(record + 1) + comm, p->command, command);
+	memcpy((char *)(record + 1) + comm, line, command);
 	segment_commit(&m->segment);
 }
 
@@ -435,8 +398,6 @@ void monitor_report(struct monitor *m, struct run *run)
 	/* A run shorter than the interval had none; readings at its ends and at marks come in between. */
 	run->interval_effective_ms = (double)(m->timed_ticks ? lasted / m->timed_ticks : m->requested) / 1e6;
 	run->slow_effective_ms = (double)(m->timed_slow ? lasted / m->timed_slow : m->slow) / 1e6;
-	memcpy(run->shown, m->shown, sizeof run->shown);
-	run->shown_count = m->shown_count;
 	if (stopped)
 		warnings_add(&run->warnings, "Counters were no longer kept from some moment on: %s.",
 			     strerror(stopped));

@@ -214,6 +214,11 @@ static json_t *processes_json(const struct run *run)
 		put(row, "first_seen_s", p->start_s);
 		put(row, "last_seen_s", p->end_s);
 		put(row, "cpu_s", p->cpu_s);
+		put(row, "cpu_user_s", p->cpu_user_s);
+		put(row, "cpu_system_s", p->cpu_system_s);
+		put_whole(row, "threads_peak", p->threads_peak);
+		put(row, "read_mib", p->read_bytes / MIB);
+		put(row, "write_mib", p->write_bytes / MIB);
 		put(row, "rss_peak_mib", p->rss_peak / MIB);
 		put(row, "anon_peak_mib", p->anon_peak / MIB);
 		json_array_append_new(top, row);

@@ -25,12 +25,14 @@ struct start {
 	const char *stdout_path;  /* NULL: a pipe that the test reads */
 	const char *stdout_log;   /* NULL: "stdout.log" in the scratch folder */
 	bool summary_only;
+	int64_t timeout_ns;
 	size_t stderr_first;    /* so many bytes of stderr are read before any of stdout */
 	bool stdout_not_read;   /* its reader is closed at once */
 	bool no_wait_for_close; /* assay leaves when the output is drained */
-	/* In the caller's process: before anything, after launch_go, and at each event (true: leave now). May be NULL.
-	 */
+	/* In the caller's process: before anything, before and after launch_go, and at each event (true: leave now).
+	 * May be NULL. */
 	void (*before)(void);
+	void (*prepared)(pid_t command);
 	void (*started)(struct launch *l, pid_t command);
 	bool (*each)(struct launch *l, const struct launch_event *event);
 };
@@ -40,6 +42,8 @@ struct told {
 	int prepared, went;
 	pid_t command, helper;
 	int status, exits, stops;
+	struct wire_exit exit; /* of the command */
+	uint64_t undelivered;  /* when drained */
 	bool ended, drained, line_start, closed, childless, gone;
 	bool drained_before_exit; /* an event came too early */
 	int trouble_count;
@@ -62,11 +66,13 @@ static inline void launching_note(struct told *t, const struct launch_event *e)
 	if (e->type == LAUNCH_EXITED && e->exit.is_command) {
 		t->ended = true;
 		t->status = e->exit.status;
+		t->exit = e->exit;
 	}
 	if (e->type == LAUNCH_DRAINED) {
 		t->drained = true;
 		t->drained_before_exit = !t->ended;
 		t->line_start = e->ends_with_newline;
+		t->undelivered = e->undelivered;
 	}
 	if (e->type == LAUNCH_TROUBLE && t->trouble_count < 4)
 		memcpy(t->troubles[t->trouble_count++], e->text, sizeof e->text);
@@ -103,6 +109,7 @@ static inline _Noreturn void launching_act(const struct start *s, int tell)
 		.terminal_log = terminal_log,
 		.output_seg = output_seg,
 		.summary_only = s->summary_only,
+		.timeout_ns = s->timeout_ns,
 	};
 
 	snprintf(stdout_log, sizeof stdout_log, "%s/stdout.log", scratch_dir);
@@ -115,6 +122,8 @@ static inline _Noreturn void launching_act(const struct start *s, int tell)
 		t.prepared = launch_prepare(&o, &l, &t.command, &t.err);
 	if (t.prepared == 0) {
 		t.helper = launch_helper_pid(l);
+		if (s->prepared)
+			s->prepared(t.command);
 		t.went = launch_go(l, &begun, &t.err);
 		if (t.went == 0 && s->started)
 			s->started(l, t.command);

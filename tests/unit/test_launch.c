@@ -3,7 +3,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "scratch.h"
 #include "launching.h"
@@ -193,6 +198,17 @@ static void a_limit_on_file_sizes_costs_the_log_only(void **state)
 	launching_release(&r);
 }
 
+static void fill_both(void)
+{
+	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	dup2(fd, STDOUT_FILENO);
+	close(fd);
+	fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
 static void a_full_disk_at_the_callers_stdout_is_told_and_does_not_end_the_command(void **state)
 {
 	struct start s = {.argv = {"sh", "-c", "echo hello; sleep 0.1; echo hello; exit 4"},
@@ -206,8 +222,111 @@ static void a_full_disk_at_the_callers_stdout_is_told_and_does_not_end_the_comma
 	assert_string_equal(r.told.troubles[0],
 			    "Some of the command's stdout did not reach the caller: No space left on device.");
 	assert_string_equal(r.told.troubles[1], "12 bytes of the command's stdout did not reach the caller.");
+	assert_int_equal(r.told.undelivered, 12);
 	buf_init(&expected);
 	buf_puts(&expected, "hello\nhello\n");
+	launching_expect_file("stdout.log", &expected);
+	buf_release(&expected);
+	launching_release(&r);
+}
+
+static void what_all_streams_could_not_deliver_is_added_up(void **state)
+{
+	struct start s = {.argv = {"sh", "-c", "echo hello; echo err >&2"}, .before = fill_both, .stdout_not_read = true};
+	struct result r;
+
+	(void)state;
+	launch(&s, &r);
+	assert_int_equal(r.told.status, 0);
+	assert_int_equal(r.told.undelivered, 10);
+	launching_release(&r);
+}
+
+static void a_reader_that_left_is_nothing_undelivered(void **state)
+{
+	struct start s = {.argv = {"yes"}, .stdout_not_read = true};
+	struct result r;
+
+	(void)state;
+	launch(&s, &r);
+	assert_int_equal(r.told.undelivered, 0);
+	launching_release(&r);
+}
+
+static void one_way_out(void)
+{
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+}
+
+/* As in containers that do not let it through. */
+static void one_way_out_without_kcmp(void)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = sizeof steps / sizeof *steps, .filter = steps};
+
+	one_way_out();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+		fprintf(stderr, "kcmp could not be forbidden\n");
+}
+
+static void one_file_for_both_streams_keeps_their_order(void **state)
+{
+	static const struct {
+		void (*before)(void);
+		const char *path; /* NULL: a pipe */
+	} cases[] = {{one_way_out, NULL},
+		     {one_way_out, "log"},
+		     {one_way_out_without_kcmp, NULL},
+		     {one_way_out_without_kcmp, "log"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *path = cases[i].path ? scratch_path(cases[i].path) : NULL;
+		struct start s = {.argv = {"sh", "-c", "for i in 1 2 3; do echo o$i; echo e$i >&2; done; printf e >&2"},
+				  .before = cases[i].before,
+				  .stdout_path = path};
+		struct coverage c = {.whole = true};
+		struct buf expected, segment;
+		struct result r;
+
+		launch(&s, &r);
+		buf_init(&expected);
+		buf_puts(&expected, "o1\ne1\no2\ne2\no3\ne3\ne");
+		launching_expect_file("terminal.log", &expected);
+		if (path)
+			launching_expect_file("log", &expected);
+		else
+			assert_string_equal(r.out.text, expected.text);
+		assert_int_equal(access(scratch_path("stdout.log"), F_OK), -1);
+		assert_false(r.told.line_start);
+		launching_file("output.seg", &segment);
+		launching_records(&segment, WIRE_CHUNK, check_chunk, &c);
+		assert_true(c.whole);
+		assert_int_equal(c.end[WIRE_TERMINAL], expected.length);
+		buf_release(&segment);
+		buf_release(&expected);
+		launching_release(&r);
+		unlink(scratch_path("output.seg"));
+	}
+}
+
+static void with_summary_only_one_file_for_both_gets_stderr_alone(void **state)
+{
+	struct start s = {
+		.argv = {"sh", "-c", "echo out; echo err >&2"}, .before = one_way_out, .summary_only = true};
+	struct buf expected;
+	struct result r;
+
+	(void)state;
+	launch(&s, &r);
+	assert_string_equal(r.out.text, "err\n");
+	buf_init(&expected);
+	buf_puts(&expected, "out\n");
 	launching_expect_file("stdout.log", &expected);
 	buf_release(&expected);
 	launching_release(&r);
@@ -311,6 +430,10 @@ int main(void)
 		TEST(a_log_that_cannot_be_made_is_told_and_the_command_runs),
 		TEST(a_limit_on_file_sizes_costs_the_log_only),
 		TEST(a_full_disk_at_the_callers_stdout_is_told_and_does_not_end_the_command),
+		TEST(what_all_streams_could_not_deliver_is_added_up),
+		TEST(a_reader_that_left_is_nothing_undelivered),
+		TEST(one_file_for_both_streams_keeps_their_order),
+		TEST(with_summary_only_one_file_for_both_gets_stderr_alone),
 		TEST(a_file_at_the_callers_stdout_is_appended_to),
 		TEST(with_summary_only_stdout_goes_to_its_log_only),
 		TEST(the_end_of_the_last_line_is_told),

@@ -3,8 +3,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "need.h"
 #include "scratch.h"
 #include "launching.h"
 #include "base/clock.h"
@@ -231,6 +233,114 @@ static void assay_wakes_when_the_stopped_command_is_killed(void **state)
 	launching_release(&r);
 }
 
+static pid_t the_command;
+
+static void know_command(struct launch *l, pid_t command)
+{
+	(void)l;
+	the_command = command;
+}
+
+static void wait_until_stopped(pid_t pid)
+{
+	char path[64], text[256] = "";
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	for (;;) {
+		FILE *f = fopen(path, "re");
+		const char *state = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+
+		if (f)
+			fclose(f);
+		if (!state || state[2] == 'T')
+			break;
+		clock_sleep_ns(NS_PER_MS);
+	}
+	clock_sleep_ns(NS_PER_S / 20); /* for the helper to hear of it */
+}
+
+static bool stop_once_and_wake_the_command_twice(struct launch *l, const struct launch_event *e)
+{
+	(void)l;
+	if (e->type != LAUNCH_STOPPED)
+		return false;
+	launch_stop_self(e->signo);
+	kill(the_command, SIGCONT);
+	wait_until_stopped(the_command);
+	kill(the_command, SIGCONT);
+	return false;
+}
+
+/* Nobody but the helper wakes assay here, and only assay wakes the command. */
+static void assay_is_woken_at_the_timeout_and_not_stopped_again(void **state)
+{
+	struct start s = {.argv = {"sh", "-c", "kill -STOP $$; kill -STOP $$; exit 3"},
+			  .timeout_ns = NS_PER_S / 2,
+			  .started = know_command,
+			  .each = stop_once_and_wake_the_command_twice};
+	struct result r;
+
+	(void)state;
+	launch(&s, &r);
+	assert_int_equal(r.told.status, 3 << 8);
+	assert_int_equal(r.told.stops, 1);
+	launching_release(&r);
+}
+
+static void stop_before_exec(pid_t command)
+{
+	kill(command, SIGSTOP);
+}
+
+/* It comes through between the time that the command's process tells and its exec. */
+static void stop_just_before_exec(pid_t command)
+{
+	kill(command, SIGTSTP);
+}
+
+static void lead_a_group(void)
+{
+	setpgid(0, 0); /* whose leader has its parent in the session: it can be stopped as by a terminal */
+}
+
+static void wake_command(struct launch *l, pid_t command)
+{
+	(void)l;
+	kill(command, SIGCONT);
+}
+
+static void at_the_timeout_a_command_that_is_stopped_before_its_exec_counts_as_started(void **state)
+{
+	static const struct {
+		void (*prepared)(pid_t command);
+		const char *command;
+		int status;
+	} cases[] = {{stop_before_exec, "false", 1},
+		     {stop_just_before_exec, "false", 1},
+		     {stop_before_exec, "no-such-command", 127}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct start s = {.argv = {cases[i].command},
+				  .timeout_ns = NS_PER_S / 10,
+				  .before = lead_a_group,
+				  .prepared = cases[i].prepared,
+				  .started = wake_command};
+		struct buf segment;
+		struct result r;
+
+		launch(&s, &r);
+		assert_int_equal(r.told.went, 0);
+		assert_int_equal(r.told.status, cases[i].status << 8);
+		launching_file("output.seg", &segment);
+		assert_int_equal(launching_records(&segment, WIRE_START, NULL, NULL), 1);
+		assert_int_equal(launching_records(&segment, WIRE_EXIT, NULL, NULL), 1);
+		buf_release(&segment);
+		launching_release(&r);
+		unlink(scratch_path("output.seg"));
+	}
+}
+
 static void kill_helper(struct launch *l, pid_t command)
 {
 	kill(launch_helper_pid(l), SIGKILL);
@@ -368,6 +478,57 @@ static void a_later_command_finds_the_callers_stdin(void **state)
 	launching_release(&r);
 }
 
+/* What reading it costs is counted too, and so is what a shell and the loader do. */
+#define IO_SLACK 8192
+
+static void expect_written(struct start *s, int64_t bytes)
+{
+	struct result r;
+
+	launch(s, &r);
+	assert_int_equal(r.told.status, 0);
+	assert_in_range(r.told.exit.all_write_chars, bytes, bytes + IO_SLACK);
+	assert_true(r.told.exit.all_read_chars >= bytes);
+	assert_true(r.told.exit.all_write_calls > 0 && r.told.exit.all_read_calls > 0);
+	launching_release(&r);
+	unlink(scratch_path("output.seg"));
+}
+
+static void what_the_command_and_its_children_wrote_is_told_without_what_the_pumps_wrote(void **state)
+{
+	const char *to_file = "exec dd if=/dev/zero of=\"$1\" bs=65536 count=48 status=none";
+	struct start children = {.argv = {"sh", "-c", "dd if=/dev/zero bs=65536 count=48 status=none | cat >\"$1\"",
+					  "sh", scratch_path("children")}};
+	struct start file = {.argv = {"sh", "-c", to_file, "sh", scratch_path("file")}};
+	struct start pumped = {.argv = {"dd", "if=/dev/zero", "bs=65536", "count=800", "status=none"}};
+	struct start both = {.argv = {"sh", "-c",
+				      "dd if=/dev/zero bs=65536 count=400 status=none >&2 &"
+				      "dd if=/dev/zero bs=65536 count=400 status=none; wait"}};
+
+	(void)state;
+	expect_written(&file, 48 * 65536);
+	expect_written(&children, 2 * 48 * 65536);
+	expect_written(&pumped, 800 * 65536);
+	expect_written(&both, 800 * 65536);
+}
+
+/* As of somebody who is not root and has started assay by exec. */
+static void become_nobody(void)
+{
+	if (chmod(scratch_dir, 0777) < 0 || setgid(65534) < 0 || setuid(65534) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+		_exit(1);
+}
+
+static void it_is_told_to_those_who_are_not_root_too(void **state)
+{
+	struct start s = {.argv = {"dd", "if=/dev/zero", "bs=65536", "count=800", "status=none"},
+			  .before = become_nobody};
+
+	(void)state;
+	need("root", geteuid() == 0, "only root can become somebody else");
+	expect_written(&s, 800 * 65536);
+}
+
 static void free_before_go(void)
 {
 	char *argv[] = {(char[]){"touch"}, (char[]){"started"}, NULL};
@@ -414,11 +575,15 @@ int main(void)
 		TEST(a_descendant_that_never_rests_does_not_keep_the_command_from_being_drained),
 		TEST(assay_stops_and_wakes_with_the_command),
 		TEST(assay_wakes_when_the_stopped_command_is_killed),
+		TEST(assay_is_woken_at_the_timeout_and_not_stopped_again),
+		TEST(at_the_timeout_a_command_that_is_stopped_before_its_exec_counts_as_started),
 		TEST(the_death_of_the_helper_is_told),
 		TEST(no_signal_but_kill_ends_the_helper),
 		TEST(a_caller_that_ignores_sigchld_gets_the_status_and_the_command_ignores_it_too),
 		TEST(the_command_lives_on_when_assay_is_killed),
 		TEST(a_later_command_finds_the_callers_stdin),
+		TEST(what_the_command_and_its_children_wrote_is_told_without_what_the_pumps_wrote),
+		TEST(it_is_told_to_those_who_are_not_root_too),
 		TEST(a_command_that_is_never_let_go_does_not_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
