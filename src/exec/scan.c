@@ -5,7 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMMAND_MAX 512
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "model/mask.h"
+
+#define COMMAND_READ 4096 /* of the command line, */
+#define COMMAND_MAX 512   /* of which so much is kept */
 #define STAT_TEXT 512
 
 int scan_init(struct scan *s, int helper, struct process_table *table, struct error *err)
@@ -44,25 +50,60 @@ int scan_open_stat(int pid, char *text, struct proc_stat *ret)
 	return -1;
 }
 
+/* The words of a command line, which end with a zero each (text[length] is one more). NULL: out of memory. */
+static char **split_words(char *text, size_t length)
+{
+	size_t count = 0;
+	char **words;
+
+	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+		count++;
+	words = calloc(count + 1, sizeof *words);
+	count = 0;
+	for (size_t at = 0; words && at < length; at += strlen(text + at) + 1)
+		words[count++] = text + at;
+	return words;
+}
+
+/* One word is perhaps a title that the process gave itself, of several words: no quotes are put around it. */
+static void mask_words(struct buf *out, char **words)
+{
+	if (words[0] && !words[1])
+		mask_text(out, words[0]);
+	else
+		mask_command(out, words);
+}
+
 void scan_read_command(struct process *p)
 {
-	char text[COMMAND_MAX + 1];
+	char text[COMMAND_READ + 1];
 	ssize_t length = procfs_read_file(text, sizeof text, "%d/cmdline", p->pid);
+	CLEANUP(buf_release) struct buf masked;
+	char **words;
 
+	buf_init(&masked);
 	p->command_stale = false;
+	/* Of a secret that was cut short nothing tells that it is one. */
+	if (length == COMMAND_READ)
+		while (length > 0 && !strchr(" \t\n", text[length - 1]))
+			length--;
 	while (length > 0 && text[length - 1] == '\0')
 		length--;
 	if (length <= 0)
 		return;
-	for (ssize_t i = 0; i < length; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-		else if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = '?';
 	text[length] = '\0';
-	free(p->command);
+	words = split_words(text, (size_t)length);
+	if (words)
+		mask_words(&masked, words);
+	for (size_t i = 0; i < masked.length; i++)
+		if ((unsigned char)masked.text[i] < ' ' || masked.text[i] == 0x7f)
+			masked.text[i] = '?';
 	/* Without memory it stays unknown, as it does where it cannot be read. */
-	p->command = strdup(text);
+	if (words && !masked.failed) {
+		free(p->command);
+		p->command = strndup(masked.text, utf8_cut(masked.text, masked.length, COMMAND_MAX));
+	}
+	free(words);
 }
 
 struct process *scan_add(struct scan *s, int pid, int ppid, const struct proc_stat *stat, int fd, int64_t now)

@@ -218,6 +218,7 @@ static void memory_slow(void *state, struct source_context *c, int64_t now)
 	if (pace_due(&s->status_pace, c, now)) {
 		read_status(s, c, now);
 		pace_done(&s->status_pace, now, STATUS_FACTOR);
+		pace_at_least(&s->status_pace, now, NS_PER_S / 2);
 	}
 	timeline_put(c->timeline, s->pss, now, pss_read(&s->shares, c, s->rss_now, now));
 }

@@ -32,6 +32,12 @@ void pace_done(struct pace *pace, int64_t now, int64_t factor)
 	pace->next = now + factor * pace->cost;
 }
 
+void pace_at_least(struct pace *pace, int64_t now, int64_t ns)
+{
+	if (pace->next < now + ns)
+		pace->next = now + ns;
+}
+
 static ssize_t gone_is_zero(ssize_t length)
 {
 	return length == -ESRCH || length == -ENOENT ? 0 : length;

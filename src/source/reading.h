@@ -26,6 +26,9 @@ struct pace {
 bool pace_due(struct pace *pace, const struct source_context *c, int64_t now);
 void pace_done(struct pace *pace, int64_t now, int64_t factor);
 
+/* For what changes slowly: not before this has passed, either. Call it after pace_done. */
+void pace_at_least(struct pace *pace, int64_t now, int64_t ns);
+
 /* Reads /proc/PID/NAME by the descriptor kept in *place (p->stat_fd or p->statm_fd), opening it where it is not kept.
  * Returns the length, 0 where the process is gone, or -errno. The text ends with 0. */
 ssize_t living_read(struct source_context *c, struct process *p, int *place, const char *name, char *text, size_t size);
