@@ -1,4 +1,4 @@
-"""replay.py LOG [SCALE]: prints a recorded log on standard output and error as its engine did, SCALE times as slowly."""
+"""replay.py LOG [SCALE]: prints a recorded log on both standard streams as its engine did, SCALE times as slowly."""
 import os
 import sys
 import time

@@ -27,7 +27,8 @@ def groups(run):
 
 
 def speeds(run):
-    return {name: run["throughput"][name]["tokens_per_s"] for name in ("prefill", "decode") if name in run["throughput"]}
+    throughput = run["throughput"]
+    return {name: throughput[name]["tokens_per_s"] for name in ("prefill", "decode") if name in throughput}
 
 
 @pytest.mark.parametrize("log, engine, prefill, decode", [
@@ -60,10 +61,10 @@ def test_a_server_weighs_its_requests(assay):
     assert len(requests) == 4
     counted = [r for r in requests if r["prompt_tokens"] > 1]  # one had its prompt in the cache
     assert len(counted) == 3
-    weight = sum(r["prompt_ms"] for r in counted)
-    assert speeds(run)["prefill"] == pytest.approx(sum(r["prompt_tokens_per_s"] * r["prompt_ms"] for r in counted) / weight)
-    weight = sum(r["generated_ms"] for r in requests)
-    assert speeds(run)["decode"] == pytest.approx(sum(r["generated_tokens_per_s"] * r["generated_ms"] for r in requests) / weight)
+    for name, part, among in (("prefill", "prompt", counted), ("decode", "generated", requests)):
+        weight = sum(r[f"{part}_ms"] for r in among)
+        mean = sum(r[f"{part}_tokens_per_s"] * r[f"{part}_ms"] for r in among) / weight
+        assert speeds(run)[name] == pytest.approx(mean)
 
 
 def test_a_run_without_speeds_has_no_value(assay):
@@ -74,7 +75,8 @@ def test_a_run_without_speeds_has_no_value(assay):
 
 def test_markers_are_trusted_more_than_the_output(assay):
     script = 'echo mine >> "$ASSAY_MARKERS"; exec "$@"'
-    got = assay("run", "--precheck", "off", "-q", "-o", "out", "--", "sh", "-c", script, "sh", *command("new-bench-progress", 0.2))
+    got = assay("run", "--precheck", "off", "-q", "-o", "out", "--", "sh", "-c", script, "sh",
+                *command("new-bench-progress", 0.2))
     assert [phase["name"] for phase in got.run_json["phases"]] == ["start", "mine"]
     assert speeds(got.run_json)["decode"] == 111.80
 

@@ -83,7 +83,8 @@ def test_a_daemon_is_found_and_waited_for(assay, targets):
     ["xargs", "-P", "2"],
 ])
 def test_a_target_behind_a_wrapper_is_followed(assay, targets, wrapper):
-    got = assay(*RUN, "--", *wrapper, targets("touch_memory"), "100", "300", stdin="\n" if wrapper[0] == "xargs" else b"")
+    got = assay(*RUN, "--", *wrapper, targets("touch_memory"), "100", "300",
+                stdin="\n" if wrapper[0] == "xargs" else b"")
     run = got.run_json
     assert run["status"] == "ok"
     assert run["memory"]["host"]["anon_peak_mib"] == pytest.approx(101, rel=0.03)
@@ -92,7 +93,8 @@ def test_a_target_behind_a_wrapper_is_followed(assay, targets, wrapper):
 def test_the_target_behind_mpirun_is_followed(assay, targets):
     found = subprocess.run(["sh", "-c", "command -v mpirun"], capture_output=True, check=False).returncode == 0
     need("mpi", found, "there is no mpirun")
-    got = assay(*RUN, "--", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", targets("touch_memory"), "100", "800")
+    got = assay(*RUN, "--", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3",
+                targets("touch_memory"), "100", "800")
     assert got.run_json["status"] == "ok", got
     assert got.run_json["memory"]["host"]["anon_peak_mib"] > 300
 

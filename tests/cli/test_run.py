@@ -75,7 +75,8 @@ def is_zombie(pid):
 
 
 def test_a_tree_that_ignores_term_is_killed(assay):
-    got = assay("run", *QUIET, "-o", "out", "--timeout", "0.3", "--", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+    got = assay("run", *QUIET, "-o", "out", "--timeout", "0.3", "--",
+                "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
     assert got.status == 124
     assert got.run_json["signal"] == signal.SIGKILL
 
@@ -106,7 +107,8 @@ def test_a_command_that_cannot_be_started_is_named_and_leaves_nothing(assay, tmp
 
 
 def test_markers_make_phases(assay):
-    script = 'echo load >> "$ASSAY_MARKERS"; sleep 0.2; echo "solve it" >> "$ASSAY_MARKERS"; sleep 0.1; echo decode >> "$ASSAY_MARKERS"'
+    script = ('mark() { echo "$1" >> "$ASSAY_MARKERS"; }\n'
+              'mark load; sleep 0.2; mark "solve it"; sleep 0.1; mark decode')
     got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", "sleep 0.1; " + script)
     assert phases(got) == [("start", "other"), ("load", "load"), ("solve it", "other"), ("decode", "decode")]
     load = got.run_json["phases"][1]
@@ -118,9 +120,9 @@ def test_markers_with_times_are_taken_at_their_word(assay):
     script = """
 import os, time
 now = time.monotonic_ns()
+time.sleep(0.3)
 with open(os.environ["ASSAY_MARKERS"], "a") as f:
     f.write(f"{now} load\\n{now + 100_000_000} decode\\n")
-time.sleep(0.3)
 """
     got = assay("run", *QUIET, "-o", "out", "--", "/usr/bin/python3", "-c", script)
     load = got.run_json["phases"][1]
@@ -129,7 +131,7 @@ time.sleep(0.3)
 
 
 def test_markers_that_go_backwards_and_garbage_are_counted(assay):
-    script = r'''printf '5 early\n' >> "$ASSAY_MARKERS"; printf '\377\001\n' >> "$ASSAY_MARKERS"; printf 'no newline' >> "$ASSAY_MARKERS"'''
+    script = r'''exec >> "$ASSAY_MARKERS"; printf '5 early\n'; printf '\377\001\n'; printf 'no newline' '''
     got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", script)
     assert [name for name, _ in phases(got)] == ["early", "\ufffd?", "no newline"]
     assert any("1 phase mark lay outside" in w["text"] for w in got.run_json["warnings"])
@@ -185,7 +187,8 @@ def test_the_default_folder_is_new_each_time(assay, tmp_path):
 def test_a_folder_that_cannot_be_made_does_not_stop_the_command(assay, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "tmp").mkdir()
-    got = assay("run", *QUIET, "-o", "file/out", "--", "sh", "-c", "echo ran; exit 3", env={"TMPDIR": str(tmp_path / "tmp")})
+    got = assay("run", *QUIET, "-o", "file/out", "--", "sh", "-c", "echo ran; exit 3",
+                env={"TMPDIR": str(tmp_path / "tmp")})
     assert got.status == 3
     assert got.stdout == "ran\n"
     assert "file: cannot make the folder" in got.stderr and "instead" in got.stderr
@@ -197,7 +200,8 @@ def test_a_full_disk_does_not_stop_the_command(assay, tmp_path):
     need("root", os.geteuid() == 0, "mounts a small tmpfs")
     small = tmp_path / "small"
     small.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", small], capture_output=True, text=True, check=False)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", small],
+                          capture_output=True, text=True, check=False)
     need("fulldisk", done.returncode == 0, done.stderr.strip())
     try:
         got = assay("run", *QUIET, "-o", "small/out", "--", "sh", "-c", "head -c 8000000 /dev/zero; exit 5")
@@ -236,7 +240,8 @@ def test_an_unknown_parser_and_a_bad_variable_are_refused(assay):
 
 
 def test_a_machine_that_is_not_quiet_is_named_or_refused(assay, program, tmp_path):
-    other = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "other", "--", "sh", "-c", "echo up; sleep 300"],
+    other = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "other", "--",
+                              "sh", "-c", "echo up; sleep 300"],
                              stdout=subprocess.PIPE)
     try:
         assert other.stdout.readline() == b"up\n"
@@ -257,8 +262,8 @@ def test_a_machine_that_is_not_quiet_is_named_or_refused(assay, program, tmp_pat
 
 def kill_assay_in_mid_run(program, tmp_path, script):
     out = tmp_path / "killed"
-    process = subprocess.Popen([program, "run", *QUIET, "-o", out, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen([program, "run", *QUIET, "-o", out, "--", "sh", "-c", script],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (out / "stdout.log").exists() or not (out / "stdout.log").read_text():
         time.sleep(0.02)
     time.sleep(0.3)
@@ -289,7 +294,8 @@ def test_a_killed_assay_leaves_the_command_running_and_the_run_recoverable(assay
 
 
 def test_a_run_that_goes_on_is_not_recovered_by_mistake(assay, program, tmp_path):
-    process = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "out", "--", "sh", "-c", "echo up; sleep 300"],
+    process = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "out", "--",
+                                "sh", "-c", "echo up; sleep 300"],
                                stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b"up\n"
@@ -370,3 +376,46 @@ def test_every_counter_is_in_one_hdf5_file(assay):
         assert max(rss["v"]) > 100_000
         assert list(rss["t"]) == sorted(rss["t"])
         assert {"cpu.user", "cpu.system", "memory.anon", "cpu.processes"} <= set(f["series"])
+
+
+def test_no_secret_of_an_argument_reaches_the_results(assay):
+    script = "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done"
+    got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", script, "--password=correct sec1ret battery",
+                "--password", "my sec1ret phrase", "--token", "-sec1ret", "X-Auth-Token:sec1ret",
+                '{"api_key": "sec1ret"}', "postgres://u:p@sec1ret@h/db")
+    assert got.status == 0
+    for text in (got.stderr, *(path.read_bytes().decode("latin-1") for path in got.run_dir.rglob("*")
+                               if path.is_file())):
+        assert "sec1ret" not in text
+    run = got.run_json
+    assert "--password=[masked] --password [masked] --token [masked]" in run["command"]
+    shown = [process.get("command") or "" for process in run["processes"]["top"]]
+    assert any("--password=[masked] --password [masked] --token [masked]" in command for command in shown)
+
+
+def test_a_mark_with_a_time_to_come_does_not_swallow_later_ones(assay):
+    script = ('echo "9000000000000000000 typo" >> "$ASSAY_MARKERS"; sleep 0.2; echo work >> "$ASSAY_MARKERS";'
+              ' sleep 0.2; echo "$(date +%s%N) late" >> "$ASSAY_MARKERS"; sleep 0.1')
+    got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", "sleep 0.1; " + script)
+    assert [name for name, _ in phases(got)] == ["start", "typo", "work", "late"]
+    assert all(phase["end_s"] - phase["start_s"] >= 0.05 for phase in got.run_json["phases"])
+
+
+@pytest.mark.parametrize("how", [
+    'echo two > "$ASSAY_MARKERS"',
+    'rm "$ASSAY_MARKERS"; echo two >> "$ASSAY_MARKERS"',
+    'sed -i "s/one/uno/" "$ASSAY_MARKERS"; echo two >> "$ASSAY_MARKERS"',
+])
+def test_marks_survive_what_is_done_to_their_file(assay, how):
+    script = (f'sleep 0.1; echo one >> "$ASSAY_MARKERS"; sleep 0.2; {how}; sleep 0.2; '
+              'echo three >> "$ASSAY_MARKERS"; sleep 0.1')
+    got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", script)
+    names = [name for name, _ in phases(got)]
+    assert [name for name in names if name != "uno"] == ["start", "one", "two", "three"]
+
+
+def test_a_pipe_in_the_place_of_the_markers_file_is_not_waited_for(assay):
+    script = 'echo one >> "$ASSAY_MARKERS"; sleep 0.2; rm "$ASSAY_MARKERS"; mkfifo "$ASSAY_MARKERS"; sleep 0.2'
+    got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", script)
+    assert got.status == 0
+    assert phases(got)[-1][0] == "one"
