@@ -167,7 +167,7 @@ struct directory_entry {
 
 int procfs_each_pid(int proc_fd, bool (*each)(void *context, int pid), void *context)
 {
-	_Alignas(struct directory_entry) char entries[32768];
+	_Alignas(struct directory_entry) char entries[4096];
 
 	if (lseek(proc_fd, 0, SEEK_SET) < 0)
 		return -errno;

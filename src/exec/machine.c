@@ -166,7 +166,7 @@ void machine_read(struct machine *m)
 /* CPU time of the whole machine in ticks, or NaN. */
 static double busy_ticks(void)
 {
-	char text[65536];
+	char text[4096]; /* its first line is enough */
 	const char *at = text + 4;
 	ssize_t length = procfs_read_file(text, sizeof text, "stat");
 	uint64_t user, nice, system, irq, softirq;
