@@ -1,6 +1,7 @@
 /* assay run: puts itself in front of a command and tells what it cost, phase by phase. */
 #include "cmd/command.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,11 @@ static int run_with(const struct run_args *a, char **command)
 		put_summary(&result);
 	else if (result.elsewhere)
 		say(NULL, result.run.warnings.texts[0]);
+	if (result.undelivered) {
+		fprintf(stderr, "assay run: %" PRIu64 " bytes of the command's output could not be written where it was sent\n",
+			result.undelivered);
+		result.exit_status = result.exit_status ? result.exit_status : EXIT_TROUBLE;
+	}
 	/* What assay could not write is told, and the status stays the command's. */
 	if (a->json)
 		put_json(a, &result);

@@ -197,17 +197,43 @@ static bool read_test_cell(const char *cell, struct engine_test *test)
 	return *at == '\0' && at != cell;
 }
 
-/* "430.82 ± 1.16"; whatever stands between the two numbers, if anything. */
+/* The sign between a rate and its deviation, as UTF-8 (once or twice encoded), Latin-1, or what is left of it in a
+ * locale that has none. */
+static void skip_plus_minus(const char **at)
+{
+	static const char *const signs[] = {"\xc2\xb1", "\xc3\x82\xc2\xb1", "\xb1", "\xef\xbf\xbd\xef\xbf\xbd",
+					    "\xef\xbf\xbd", "??", "?", "+/-", "+-"};
+
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (text_skip(at, signs[i]))
+			return;
+}
+
+static bool has_comma(const char *from, const char *to)
+{
+	return memchr(from, ',', (size_t)(to - from)) != NULL;
+}
+
+/* "430.82 ± 1.16", "430.82". A cell that holds anything else, such as thousands set apart or an exponent, has no value:
+ * half a number is a wrong one. */
 static bool read_rate_cell(const char *cell, struct engine_test *test)
 {
-	const char *at = cell;
+	const char *at = cell, *second;
+	double rate, deviation = NAN;
+	bool comma, whole;
 
-	if (!text_number(&at, &test->tokens_per_s))
+	if (!text_number(&at, &rate))
 		return false;
-	while (*at && !isdigit((unsigned char)*at))
-		at++;
-	if (!text_number(&at, &test->deviation))
-		test->deviation = NAN;
+	comma = has_comma(cell, at);
+	skip_plus_minus(&at);
+	second = at += strspn(at, " \t");
+	if (*at && *at != '-' && *at != '+')
+		text_number(&at, &deviation);
+	whole = at[strspn(at, " \t")] == '\0';
+	/* Both are printed alike, so that one with a comma beside one with a point is none of a locale. */
+	whole &= second == at || isnan(deviation) || comma == has_comma(second, at);
+	test->tokens_per_s = whole && isfinite(rate) ? rate : NAN;
+	test->deviation = whole && isfinite(rate) && isfinite(deviation) ? deviation : NAN;
 	return true;
 }
 

@@ -10,7 +10,7 @@
 
 enum message_type {
 	/* From assay. That it is done is told by the end of the file. */
-	MESSAGE_GO,      /* let the command exec; t: ns from then on until assay is not to be stopped any more, 0: never */
+	MESSAGE_GO,      /* let the command exec; t: its timeout_ns */
 	MESSAGE_FORWARD, /* number: signal, sender: its pid, flag: 1 where the command cannot have got it */
 	MESSAGE_AWAKE,   /* answers MESSAGE_CONTINUED */
 

@@ -216,13 +216,13 @@ static int read_late_marks(const struct rundir *dir, struct monitor_facts *facts
 	for (size_t at = facts->marks_end; at < text.length;) {
 		const char *line = text.text + at, *newline = memchr(line, '\n', text.length - at), *name;
 		size_t length = newline ? (size_t)(newline - line) : text.length - at, name_length;
-		bool has_time;
-		int64_t t;
+		int64_t offset = run->wall_start_ns ? run->wall_start_ns - run->start : 0, t;
+		enum marker_time from;
 
 		at += length + 1;
-		if (!marker_parse(line, length, run->end, &t, &name, &name_length, &has_time))
+		if (!marker_parse(line, length, run->end, offset, &t, &name, &name_length, &from))
 			continue;
-		untimed += !has_time;
+		untimed += from == MARKER_SEEN || from == MARKER_FUTURE;
 		if (add_mark(facts, t, name, name_length, err) < 0)
 			return -1;
 	}

@@ -131,6 +131,7 @@ static int prepare(struct recording *r, struct error *err)
 		.argv = r->options->argv,
 		.environment = environment,
 		.summary_only = r->options->summary_only,
+		.timeout_ns = (int64_t)(r->options->timeout_s * 1e9),
 	};
 	int failed;
 
@@ -208,8 +209,10 @@ static void take_events(struct recording *r)
 		case LAUNCH_DRAINED:
 			r->drained = true;
 			r->result->ends_with_newline = event.ends_with_newline;
+			r->result->undelivered = event.undelivered;
 			break;
 		case LAUNCH_CLOSED:
+			r->result->undelivered = event.undelivered;
 			break;
 		case LAUNCH_NO_CHILDREN:
 			r->no_children = true;

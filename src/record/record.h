@@ -34,6 +34,7 @@ struct record_result {
 	bool ends_with_newline; /* the caller's stdout is at the start of a line */
 	bool kept;              /* run.json was written */
 	bool elsewhere;         /* the results are not where they were wanted: the first warning says where and why */
+	uint64_t undelivered;   /* bytes of output that the caller's file did not take */
 	int exit_status;        /* what `run` passes on */
 	bool started;           /* false: the command never ran; `why` says so */
 	bool die_of_interrupt;  /* the target died of a Ctrl-C from the terminal: so should we */

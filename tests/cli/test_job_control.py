@@ -144,6 +144,18 @@ def test_stop_and_continue_sent_to_assay_alone_act_on_the_target(watched, log):
     log.expect("18 process")
 
 
+@pytest.mark.parametrize("script", ["kill -STOP $$", "sleep 1000 & kill -STOP $$; wait",
+                                    "trap 'kill -STOP $$' TERM; kill -STOP $$; kill -STOP $$"])
+def test_the_timeout_ends_a_target_that_is_stopped(program, tmp_path, script):
+    """Nobody wakes assay, which has stopped along with it; and nobody the target, which may stop itself again."""
+    process = subprocess.Popen([program, *QUIET, "--timeout", "0.5", "--", "sh", "-c", script], cwd=tmp_path,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, process_group=0)
+    try:
+        assert process.wait(60) == 124
+    finally:
+        process.kill()
+
+
 def test_keys_at_the_terminal_reach_the_target_once(program, targets, log, tmp_path):
     terminal = Terminal([program, *QUIET, "--", targets("signals"), log.path], tmp_path)
     target = log.ready()

@@ -212,6 +212,15 @@ def test_a_full_disk_does_not_stop_the_command(assay, tmp_path):
         subprocess.run(["umount", "-l", small], check=True)
 
 
+def test_output_that_is_lost_is_told_and_is_no_success(program, tmp_path):
+    for script, status in (("echo x", 3), ("echo x; exit 5", 5)):
+        with open("/dev/full", "wb") as full:
+            got = subprocess.run([program, "run", *QUIET, "-q", "-o", tmp_path / script, "--", "sh", "-c", script],
+                                 stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert got.returncode == status
+        assert got.stderr == "assay run: 2 bytes of the command's output could not be written where it was sent\n"
+
+
 def test_a_limit_on_file_sizes_does_not_stop_the_command(assay, program):
     script = f"ulimit -f 1; exec {program} run --precheck off -o out -- sh -c 'head -c 100000 /dev/zero; exit 5'"
     got = subprocess.run(["sh", "-c", script], cwd=assay("doctor").cwd, capture_output=True, check=False)
@@ -241,7 +250,7 @@ def test_an_unknown_parser_and_a_bad_variable_are_refused(assay):
 
 def test_a_machine_that_is_not_quiet_is_named_or_refused(assay, program, tmp_path):
     other = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "other", "--",
-                              "sh", "-c", "echo up; sleep 300"],
+                              "sh", "-c", "echo up; exec sleep 300"],
                              stdout=subprocess.PIPE)
     try:
         assert other.stdout.readline() == b"up\n"
@@ -295,7 +304,7 @@ def test_a_killed_assay_leaves_the_command_running_and_the_run_recoverable(assay
 
 def test_a_run_that_goes_on_is_not_recovered_by_mistake(assay, program, tmp_path):
     process = subprocess.Popen([program, "run", *QUIET, "-q", "-o", tmp_path / "out", "--",
-                                "sh", "-c", "echo up; sleep 300"],
+                                "sh", "-c", "echo up; exec sleep 300"],
                                stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == b"up\n"

@@ -5,6 +5,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -198,6 +199,73 @@ def test_a_file_that_both_streams_share_is_appended_to(program, tmp_path):
                               stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "log").read_bytes() == b"before\na\nb\n"
+
+
+IN_TURN = "for i in 1 2 3; do echo o$i; echo e$i >&2; done"
+TAKEN_IN_TURN = b"o1\ne1\no2\ne2\no3\ne3\n"
+
+
+def run_in_shell(program, tmp_path, redirect, script=IN_TURN, **popen):
+    """What a shell makes of `assay run ... -- sh -c SCRIPT REDIRECT`."""
+    return subprocess.run(["sh", "-c", f'"$0" {" ".join(QUIET)} -- sh -c "$1" {redirect}', program, script],
+                          cwd=tmp_path, timeout=300, **{"stdin": subprocess.DEVNULL, **popen})
+
+
+@pytest.mark.parametrize("redirect, before", [("2>&1 | cat >log", b""), (">log 2>&1; echo after >>log", b""),
+                                              (">>log 2>&1", b"before\n"), (">>log 2>>log", b"before\n"),
+                                              ("3>log >&3 2>&3", b"")])
+def test_the_order_of_both_streams_on_one_file_is_kept(program, tmp_path, redirect, before):
+    (tmp_path / "log").write_bytes(before)
+    assert run_in_shell(program, tmp_path, redirect).returncode == 0
+    after = b"after\n" if "after" in redirect else b""
+    assert (tmp_path / "log").read_bytes() == before + TAKEN_IN_TURN + after
+    assert (tmp_path / "out" / "terminal.log").read_bytes() == TAKEN_IN_TURN
+    assert not (tmp_path / "out" / "stdout.log").exists()
+    assert not (tmp_path / "out" / "stderr.log").exists()
+
+
+def test_one_offset_serves_those_before_and_after(program, tmp_path):
+    script = f'(echo before; "$0" {" ".join(QUIET)} -- sh -c "$1"; echo after) >log 2>&1'
+    done = subprocess.run(["sh", "-c", script, program, IN_TURN], stdin=subprocess.DEVNULL, cwd=tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "log").read_bytes() == b"before\n" + TAKEN_IN_TURN + b"after\n"
+
+
+def test_the_order_is_kept_where_one_pipe_was_opened_twice(program, tmp_path):
+    done = run_in_shell(program, tmp_path, ">/dev/stderr", stderr=subprocess.PIPE)
+    assert done.returncode == 0
+    assert done.stderr == TAKEN_IN_TURN
+
+
+def test_the_order_of_both_streams_on_one_socket_is_kept(program, tmp_path):
+    ours, theirs = socket.socketpair()
+    with theirs:
+        assert run_in_shell(program, tmp_path, "", stdout=theirs, stderr=theirs).returncode == 0
+    with ours, ours.makefile("rb") as file:
+        assert file.read() == TAKEN_IN_TURN
+
+
+def test_with_dev_null_for_both_the_logs_stay_two(program, tmp_path):
+    assert run_in_shell(program, tmp_path, ">/dev/null 2>&1").returncode == 0
+    assert (tmp_path / "out" / "stdout.log").read_bytes() == b"o1\no2\no3\n"
+    assert (tmp_path / "out" / "stderr.log").read_bytes() == b"e1\ne2\ne3\n"
+
+
+def test_a_file_that_was_opened_twice_keeps_both_offsets(program, tmp_path):
+    with open(tmp_path / "log", "wb", buffering=0) as out, open(tmp_path / "log", "r+b", buffering=0) as err:
+        err.seek(20)
+        assert run_in_shell(program, tmp_path, "", stdout=out, stderr=err).returncode == 0
+        assert out.tell() == 9
+        assert err.tell() == 29
+    assert (tmp_path / "log").read_bytes() == b"o1\no2\no3\n" + bytes(11) + b"e1\ne2\ne3\n"
+    assert (tmp_path / "out" / "stdout.log").exists() and (tmp_path / "out" / "stderr.log").exists()
+
+
+def test_the_target_gets_sigpipe_when_the_reader_of_both_streams_leaves(program, tmp_path):
+    script = f'"$0" {" ".join(QUIET)} -- sh -c "exec yes >&2" 2>&1 | head -1; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", script, program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          cwd=tmp_path)
+    assert done.stdout == b"y\n141\n"
 
 
 def test_the_target_gets_sigpipe_when_the_reader_leaves(program, tmp_path):

@@ -232,7 +232,8 @@ static void a_full_disk_at_the_callers_stdout_is_told_and_does_not_end_the_comma
 
 static void what_all_streams_could_not_deliver_is_added_up(void **state)
 {
-	struct start s = {.argv = {"sh", "-c", "echo hello; echo err >&2"}, .before = fill_both, .stdout_not_read = true};
+	struct start s = {
+		.argv = {"sh", "-c", "echo hello; echo err >&2"}, .before = fill_both, .stdout_not_read = true};
 	struct result r;
 
 	(void)state;
@@ -312,13 +313,13 @@ static void one_file_for_both_streams_keeps_their_order(void **state)
 		buf_release(&expected);
 		launching_release(&r);
 		unlink(scratch_path("output.seg"));
+		unlink(scratch_path("log"));
 	}
 }
 
 static void with_summary_only_one_file_for_both_gets_stderr_alone(void **state)
 {
-	struct start s = {
-		.argv = {"sh", "-c", "echo out; echo err >&2"}, .before = one_way_out, .summary_only = true};
+	struct start s = {.argv = {"sh", "-c", "echo out; echo err >&2"}, .before = one_way_out, .summary_only = true};
 	struct buf expected;
 	struct result r;
 
