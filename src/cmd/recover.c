@@ -64,14 +64,15 @@ static int recover(const struct recover_args *a, const char *path)
 	if (rundir_open(&dir, path, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
 	if (fs_exists(dir.run_json) && !a->force) {
-		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)", dir.run_json);
+		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)",
+			  dir.run_json);
 		return trouble(&err, EXIT_USAGE);
 	}
 	begin = json_read_file(dir.begin_json, &err);
 	recorder = finish_recorder_pid(&dir, begin);
 	if (recorder && !a->force) {
-		error_set(&err, "%s: process %d is still recording it (--force makes results from what is there now)", path,
-			  recorder);
+		error_set(&err, "%s: process %d is still recording it (--force makes results from what is there now)",
+			  path, recorder);
 		return trouble(&err, EXIT_USAGE);
 	}
 	if (!begin)

@@ -152,7 +152,8 @@ static int run_with(const struct run_args *a, char **command)
 	else if (result.elsewhere)
 		say(NULL, result.run.warnings.texts[0]);
 	if (result.undelivered) {
-		fprintf(stderr, "assay run: %" PRIu64 " bytes of the command's output could not be written where it was sent\n",
+		fprintf(stderr,
+			"assay run: %" PRIu64 " bytes of the command's output could not be written where it was sent\n",
 			result.undelivered);
 		result.exit_status = result.exit_status ? result.exit_status : EXIT_TROUBLE;
 	}

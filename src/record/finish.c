@@ -369,7 +369,8 @@ static void build_timeline(const struct rundir *dir, const volatile int *hurry, 
 	}
 	problem = timeline_file_build(dir->monitor_seg, dir->timeline_h5, run->start, run->wall_start_ns, hurry, &err);
 	if (problem)
-		warnings_add(&run->warnings, "timeline.h5 is %s: %s.", problem > 0 ? "incomplete" : "missing", err.text);
+		warnings_add(&run->warnings, "timeline.h5 is %s: %s.", problem > 0 ? "incomplete" : "missing",
+			     err.text);
 }
 
 static int read_monitor_parts(const struct rundir *dir, struct segment_reader *reader, enum finish_mode mode,
@@ -424,7 +425,8 @@ int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode m
 		build_timeline(dir, hurry, run);
 	}
 	if (run->whole.oom_kills >= 1)
-		warnings_add(&run->warnings, "The kernel killed %.0f process%s of this control group for want of memory.",
+		warnings_add(&run->warnings,
+			     "The kernel killed %.0f process%s of this control group for want of memory.",
 			     run->whole.oom_kills, run->whole.oom_kills < 1.5 ? "" : "es");
 	if (mode == FINISH_RECOVERED)
 		fill_recovered(run, begin);

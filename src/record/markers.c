@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -274,8 +273,8 @@ static bool follow(struct markers_watch *m, int64_t now)
 	return true;
 }
 
-/* The same bytes once more, written with >: only the time of the file tells. It must be no write that was already taken
- * or is going on. */
+/* The same bytes once more, written with >: only the time of the file tells. A write that is going on has perhaps set
+ * that already, and shows its bytes later; a change of mode, even to what it is, has to wait for such a write. */
 static bool written_over_alike(struct markers_watch *m, const struct stat *st)
 {
 	char bytes[MARKERS_TAIL + 1];
@@ -284,7 +283,8 @@ static bool written_over_alike(struct markers_watch *m, const struct stat *st)
 		return false;
 	if (st->st_mtim.tv_sec == m->modified.tv_sec && st->st_mtim.tv_nsec == m->modified.tv_nsec)
 		return false;
-	sched_yield();
+	if (fchmod(m->fd, st->st_mode & 07777) < 0)
+		return false;
 	return read_behind_tail(m, m->fd, bytes, sizeof bytes) == 0;
 }
 

@@ -1,8 +1,7 @@
 #include "record/record.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,30 +17,8 @@
 #include "record/finish.h"
 #include "record/markers.h"
 #include "record/monitor.h"
+#include "record/recording.h"
 #include "store/runjson.h"
-
-#define KILL_AFTER_NS (5 * NS_PER_S)
-/* After a timeout or an interrupt: so long for output that the caller may not be reading. The helper goes on with it. */
-#define DRAIN_NS NS_PER_S
-
-/* One run under way. */
-struct recording {
-	const struct record_options *options;
-	struct record_result *result;
-	struct run *run;
-	struct launch *launch;
-	struct monitor *monitor;
-	struct markers_watch markers;
-	bool has_dir;
-	int signals; /* signalfd */
-	pid_t command;
-	int64_t start, deadline, kill_at;
-	bool command_ended, drained, no_children, gone, timed_out, asked_to_finish;
-	int interrupted_by;      /* the last of INT, TERM, HUP, QUIT that assay got while the command ran */
-	bool interrupt_by_terminal;
-	struct wire_exit exit;
-	int64_t drained_by; /* when to stop waiting for output that nobody reads; 0: not */
-};
 
 /* Set by a signal while the results are made. */
 static volatile int hurry;
@@ -171,170 +148,6 @@ static int start_watching(struct recording *r, struct error *err)
 	return 0;
 }
 
-static void on_exit_of(struct recording *r, const struct wire_exit *e)
-{
-	struct run *run = r->run;
-
-	run->cpu_user_s = (isnan(run->cpu_user_s) ? 0 : run->cpu_user_s) + (double)e->user_ns / 1e9;
-	run->cpu_system_s = (isnan(run->cpu_system_s) ? 0 : run->cpu_system_s) + (double)e->system_ns / 1e9;
-	run->voluntary_switches =
-		(isnan(run->voluntary_switches) ? 0 : run->voluntary_switches) + (double)e->voluntary_switches;
-	run->involuntary_switches =
-		(isnan(run->involuntary_switches) ? 0 : run->involuntary_switches) + (double)e->involuntary_switches;
-	if (isnan(run->max_rss_process) || (double)e->max_rss > run->max_rss_process)
-		run->max_rss_process = (double)e->max_rss;
-	if (e->is_command || (r->command_ended && r->options->wait_tree))
-		run->end = e->t;
-	if (e->is_command) {
-		r->command_ended = true;
-		r->exit = *e;
-	}
-}
-
-static void take_events(struct recording *r)
-{
-	struct launch_event event;
-	struct error err;
-	int got;
-
-	while ((got = launch_next(r->launch, &event, &err)) > 0) {
-		switch (event.type) {
-		case LAUNCH_EXITED:
-			on_exit_of(r, &event.exit);
-			monitor_reaped(r->monitor, &event.exit, clock_mono_ns());
-			break;
-		case LAUNCH_STOPPED:
-			launch_stop_self(event.signo);
-			break;
-		case LAUNCH_DRAINED:
-			r->drained = true;
-			r->result->ends_with_newline = event.ends_with_newline;
-			r->result->undelivered = event.undelivered;
-			break;
-		case LAUNCH_CLOSED:
-			r->result->undelivered = event.undelivered;
-			break;
-		case LAUNCH_NO_CHILDREN:
-			r->no_children = true;
-			break;
-		case LAUNCH_TROUBLE:
-			warnings_add(&r->run->warnings, "%s", event.text);
-			break;
-		case LAUNCH_GONE:
-			r->gone = true;
-			return;
-		}
-	}
-	if (got < 0) {
-		warnings_add(&r->run->warnings, "The helper cannot be heard any more: %s.", err.text);
-		r->gone = true;
-	}
-}
-
-/* Whether assay would have ended of it. One that the caller ignores says nothing to assay, but perhaps to the command.
- */
-static bool ends_a_program(int signo)
-{
-	if (launch_signal_ignored(signo))
-		return false;
-	return signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT;
-}
-
-/* Whether this is the signal that has just ended the command: its news may come before our own copy. */
-static bool ended_by(const struct recording *r, int signo)
-{
-	return !r->interrupted_by && (r->exit.status & 0x7f ? WTERMSIG(r->exit.status) == signo
-							    : WEXITSTATUS(r->exit.status) == 128 + signo);
-}
-
-static void take_signals(struct recording *r)
-{
-	struct signalfd_siginfo info;
-
-	while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-		int signo = (int)info.ssi_signo;
-
-		if (r->command_ended && !ended_by(r, signo)) {
-			r->asked_to_finish |= ends_a_program(signo);
-			continue;
-		}
-		if (ends_a_program(signo)) {
-			r->interrupted_by = signo;
-			r->interrupt_by_terminal = info.ssi_code > 0;
-		}
-		if (!r->command_ended)
-			launch_forward_signal(r->launch, &info);
-	}
-}
-
-static void check_timeout(struct recording *r, int64_t now)
-{
-	if (r->timed_out && now >= r->kill_at) {
-		tree_update(monitor_tree(r->monitor), now);
-		tree_signal(monitor_tree(r->monitor), SIGKILL);
-		r->kill_at = now + NS_PER_S / 10; /* again, for those that were forked meanwhile */
-	} else if (!r->timed_out && r->deadline && now >= r->deadline) {
-		r->timed_out = true;
-		r->kill_at = now + KILL_AFTER_NS;
-		tree_update(monitor_tree(r->monitor), now);
-		tree_signal(monitor_tree(r->monitor), SIGTERM);
-		tree_signal(monitor_tree(r->monitor), SIGCONT); /* a stopped process could not act on it */
-	}
-}
-
-/* Whether there is something left to wait for. */
-static bool going_on(const struct recording *r)
-{
-	if (r->gone || r->asked_to_finish)
-		return false;
-	if (!r->command_ended)
-		return true;
-	if ((r->options->wait_tree || r->timed_out) && !r->no_children)
-		return true;
-	return !r->drained && !(r->drained_by && clock_mono_ns() >= r->drained_by);
-}
-
-static void wait_and_watch(struct recording *r)
-{
-	struct pollfd fds[] = {
-		{.fd = launch_fd(r->launch), .events = POLLIN},
-		{.fd = r->signals, .events = POLLIN},
-		{.fd = r->markers.notify, .events = POLLIN},
-	};
-
-	while (going_on(r)) {
-		bool watching = !r->command_ended || r->options->wait_tree;
-		int64_t now = clock_mono_ns(), due = watching ? monitor_due(r->monitor) : now + NS_PER_S;
-		struct timespec wait;
-
-		if (r->deadline && !r->timed_out && r->deadline < due)
-			due = r->deadline;
-		if (r->timed_out && r->kill_at < due)
-			due = r->kill_at;
-		if (r->command_ended && !r->drained_by && (r->timed_out || r->interrupted_by))
-			r->drained_by = now + DRAIN_NS;
-		if (r->drained_by && r->drained_by < due)
-			due = r->drained_by;
-		due = due > now ? due - now : 0;
-		wait = (struct timespec){.tv_sec = (time_t)(due / NS_PER_S), .tv_nsec = (long)(due % NS_PER_S)};
-		if (ppoll(fds, 3, &wait, NULL) > 0) {
-			if (fds[1].revents)
-				take_signals(r);
-			if (fds[2].revents)
-				markers_read(&r->markers, clock_mono_ns());
-			if (fds[0].revents)
-				take_events(r);
-		}
-		now = clock_mono_ns();
-		if (watching && now >= monitor_due(r->monitor)) {
-			monitor_run(r->monitor, now);
-			if (r->markers.notify < 0)
-				markers_read(&r->markers, clock_mono_ns());
-		}
-		check_timeout(r, now);
-	}
-}
-
 static void decide_status(struct recording *r)
 {
 	struct run *run = r->run;
@@ -410,7 +223,7 @@ static void let_signals_hurry(struct recording *r)
 	struct sigaction action = {.sa_handler = on_hurry};
 	sigset_t set;
 
-	take_signals(r);
+	recording_take_signals(r);
 	hurry = r->asked_to_finish;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
@@ -430,7 +243,8 @@ static void finish(struct recording *r, json_t *begin)
 	struct error err;
 
 	if (!r->drained && !r->gone)
-		warnings_add(&run->warnings, "Not all output had been passed on and kept when these results were made.");
+		warnings_add(&run->warnings,
+			     "Not all output had been passed on and kept when these results were made.");
 	let_signals_hurry(r);
 	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
@@ -444,6 +258,24 @@ static void finish(struct recording *r, json_t *begin)
 	if (!r->result->kept)
 		warnings_add(&run->warnings, "run.json was not written: %s.",
 			     r->result->json ? err.text : "out of memory");
+}
+
+static void note_markers(struct recording *r)
+{
+	const struct markers_watch *m = &r->markers;
+	struct warnings *w = &r->run->warnings;
+
+	if (m->truncated)
+		warnings_add(w, "The markers file was written over; marks may be missing (append with >>).");
+	if (m->replaced)
+		warnings_add(w, "The markers file was replaced by another; marks may be missing.");
+	if (m->cut)
+		warnings_add(w, "Lines of the markers file over 4,096 bytes, which were cut: %" PRIu64 ".", m->cut);
+	if (m->future)
+		warnings_add(w, "Marks that named a time to come, and got the time they were seen: %" PRIu64 ".",
+			     m->future);
+	if (m->wall_clock)
+		warnings_add(w, "Marks that named wall-clock time, which was converted: %" PRIu64 ".", m->wall_clock);
 }
 
 static int record(struct recording *r, json_t *begin, struct error *err)
@@ -463,15 +295,12 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	r->run->start = r->run->end = r->start;
 	r->run->wall_start_ns = r->start + clock_wall_offset_ns();
 	r->deadline = r->options->timeout_s > 0 ? r->start + (int64_t)(r->options->timeout_s * 1e9) : 0;
-	wait_and_watch(r);
+	recording_watch(r);
 	if (r->run->end == r->start)
 		r->run->end = clock_mono_ns();
 	monitor_end(r->monitor, r->run->end);
 	markers_close(&r->markers, r->run->end);
-	if (r->markers.cut || r->markers.truncated)
-		warnings_add(&r->run->warnings, "The markers file was %s.",
-			     r->markers.truncated ? "written over (use >> to append)"
-						  : "given lines over 4,096 bytes, which were cut");
+	note_markers(r);
 	decide_status(r);
 	note_survivors(r);
 	monitor_report(r->monitor, r->run);

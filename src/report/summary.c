@@ -163,8 +163,8 @@ static void print_cost(const struct run *run, struct buf *out)
 		buf_printf(out, "  watching cost %s of CPU", units_seconds(cpu).text);
 	buf_printf(out, " and %s", units_bytes(run->cost_max_rss).text);
 	if (run->interval_effective_ms > 1.1 * run->interval_requested_ms)
-		buf_printf(out, "; a reading every %.3g ms, not every %.3g ms, to keep it low", run->interval_effective_ms,
-			   run->interval_requested_ms);
+		buf_printf(out, "; a reading every %.3g ms, not every %.3g ms, to keep it low",
+			   run->interval_effective_ms, run->interval_requested_ms);
 	if (run->cost_finish_cpu_s >= FINISH_LEAST_S)
 		buf_printf(out, "; making the results took %s of CPU", units_seconds(run->cost_finish_cpu_s).text);
 	buf_putc(out, '\n');

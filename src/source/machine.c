@@ -51,7 +51,7 @@ static size_t read_file(struct machine_state *s, const struct source_context *c,
 		return 0;
 	length = procfs_read_all(s->fds[file], s->text, sizeof s->text);
 	pace_done(&s->paces[file], now, PACE_FACTOR);
-	/* Free memory, load and the machine's CPU time are there for orientation; what tells a shortage is in vmstat. */
+	/* Free memory, load and the machine's CPU time are for orientation; what tells a shortage is in vmstat. */
 	if (file != VMSTAT)
 		pace_at_least(&s->paces[file], now, NS_PER_S / 2);
 	return length > 0 ? (size_t)length : 0;

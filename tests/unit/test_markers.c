@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -212,6 +213,43 @@ static void the_same_bytes_written_over_are_a_mark_again(void **state)
 	assert_true(m.truncated);
 	markers_close(&m, 4);
 	assert_names(&k, "a|a");
+}
+
+static void count_in_order(void *context, int64_t t, bool has_time, const char *name, size_t length, uint64_t end)
+{
+	int *count = context;
+
+	(void)t, (void)has_time, (void)end;
+	assert_true(length > 0 && atoi(name) == *count);
+	(*count)++;
+}
+
+/* News of a write that was read already, while the next one is going on, is none of a file written over. */
+static void marks_that_come_thick_are_taken_once(void **state)
+{
+	enum { MARKS = 50000 };
+	struct markers_watch m;
+	int count = 0, status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(markers_open(&m, path, count_in_order, &count, NULL), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+		for (int i = 0; i < MARKS; i++)
+			if (dprintf(fd, "%d\n", i) < 0)
+				_exit(1);
+		_exit(0);
+	}
+	while (waitpid(child, &status, WNOHANG) == 0)
+		markers_read(&m, 1);
+	assert_int_equal(status, 0);
+	markers_close(&m, 2);
+	assert_int_equal(count, MARKS);
+	assert_false(m.truncated);
 }
 
 static void a_touched_file_is_not_read_again(void **state)
@@ -429,6 +467,7 @@ int main(void)
 		WATCH(what_is_written_over_with_as_much_or_more_is_noticed),
 		WATCH(a_long_file_is_compared_by_its_last_bytes),
 		WATCH(the_same_bytes_written_over_are_a_mark_again),
+		WATCH(marks_that_come_thick_are_taken_once),
 		WATCH(a_touched_file_is_not_read_again),
 		WATCH(a_file_that_takes_its_place_is_read_from_its_start),
 		WATCH(the_descriptor_tells_of_what_happens_to_the_new_file),
