@@ -29,7 +29,7 @@ lint() {
 	lint_failed=0
 	counted $python -B tests/check_includes.py
 	counted $python -B tests/check_style.py
-	for script in dev demo.sh tests/run.sh bench/*.sh; do
+	for script in dev demo.sh tests/run.sh bench/*.sh examples/*.sh; do
 		counted sh -n "$script"
 	done
 	return $lint_failed

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 int fs_read_file(const char *path, size_t limit, struct buf *ret, struct error *err)
 {
-	CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Opening a FIFO that nobody writes to would wait for ever. */
+	CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t total = 0;
 
 	if (fd < 0)
@@ -26,7 +28,9 @@ int fs_read_file(const char *path, size_t limit, struct buf *ret, struct error *
 		if (!to)
 			return error_set(err, "%s: out of memory", path);
 		got = read(fd, to, 65536);
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got < 0)
 			return error_set(err, "%s: %s", path, strerror(errno));

@@ -1,5 +1,6 @@
-/* The loop of a run: waits for the helper, for signals, for marks and for the next reading, until nothing is left to wait
- * for. Decides when a timeout has passed and when waiting for output has been long enough, not what the results are. */
+/* The loop of a run: waits for the helper, for signals, for marks and for the next reading, until nothing is left to
+ * wait for. Decides when a timeout has passed and when waiting for output has been long enough, not what the results
+ * are. */
 #include "record/recording.h"
 
 #include <math.h>

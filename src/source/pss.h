@@ -1,7 +1,7 @@
 /* Proportional memory (PSS) of the tree: each shared page counted once, in shares, from /proc/PID/smaps_rollup.
  *
  * The kernel walks every page of a process for it and holds the map of its memory meanwhile, so it is read at the start
- * and at new maxima only, not before 100 times its last cost have passed, and not at all where it would take long. */
+ * and at new maxima only, not before 1,000 times its last cost have passed, and not at all where it would take long. */
 #ifndef ASSAY_SOURCE_PSS_H
 #define ASSAY_SOURCE_PSS_H
 

@@ -23,6 +23,8 @@ GIVES(a_conversation_that_waits_for_its_user_has_no_phases_inside, "conversation
 GIVES(of_two_answers_with_rates_but_no_times_the_last_one_counts, "chat-two-answers")
 GIVES(the_server_inside_a_verbose_llama_cli_tells_its_times, "chat-verbose")
 GIVES(other_columns_depths_and_repeated_tests_of_a_table_are_read, "bench-cuda-table")
+GIVES(half_a_number_in_a_table_is_no_rate, "bench-odd-rates")
+GIVES(a_rate_may_be_set_apart_from_its_deviation_in_several_ways, "bench-rate-forms")
 GIVES(five_repetitions_are_meant_where_llama_bench_is_in_the_command, "bench-default-repetitions")
 GIVES(the_deviation_of_one_repetition_is_not_known, "bench-one-repetition")
 GIVES(a_test_printed_in_two_forms_counts_once_by_the_one_that_says_more, "bench-two-forms")
@@ -146,6 +148,8 @@ int main(void)
 		cmocka_unit_test(of_two_answers_with_rates_but_no_times_the_last_one_counts),
 		cmocka_unit_test(the_server_inside_a_verbose_llama_cli_tells_its_times),
 		cmocka_unit_test(other_columns_depths_and_repeated_tests_of_a_table_are_read),
+		cmocka_unit_test(half_a_number_in_a_table_is_no_rate),
+		cmocka_unit_test(a_rate_may_be_set_apart_from_its_deviation_in_several_ways),
 		cmocka_unit_test(five_repetitions_are_meant_where_llama_bench_is_in_the_command),
 		cmocka_unit_test(the_deviation_of_one_repetition_is_not_known),
 		cmocka_unit_test(a_test_printed_in_two_forms_counts_once_by_the_one_that_says_more),
