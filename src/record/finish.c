@@ -14,7 +14,6 @@
 #include "base/fs.h"
 #include "engine/engine.h"
 #include "exec/machine.h"
-#include "model/mask.h"
 #include "record/figures.h"
 #include "record/loglines.h"
 #include "record/markers.h"
@@ -73,8 +72,6 @@ static void note_process(struct run *run, const struct wire_process *p, uint32_t
 {
 	const char *text = (const char *)(p + 1);
 	size_t length = used - sizeof *p, comm = strnlen(text, length);
-	CLEANUP(free_cleanup) char *command = comm < length ? strndup(text + comm + 1, length - comm - 1) : NULL;
-	CLEANUP(buf_release) struct buf masked;
 	struct run_process row = {
 		.pid = p->pid,
 		.ppid = p->ppid,
@@ -89,12 +86,10 @@ static void note_process(struct run *run, const struct wire_process *p, uint32_t
 		.write_bytes = or_missing(p->write_bytes),
 	};
 
-	buf_init(&masked);
-	if (command)
-		mask_text(&masked, command);
 	row.cpu_s = row.cpu_user_s + row.cpu_system_s;
-	snprintf(row.comm, sizeof row.comm, "%.*s", (int)(comm < sizeof row.comm ? comm : sizeof row.comm - 1), text);
-	snprintf(row.command, sizeof row.command, "%s", masked.text);
+	snprintf(row.comm, sizeof row.comm, "%.*s", (int)comm, text);
+	if (comm < length)
+		snprintf(row.command, sizeof row.command, "%.*s", (int)(length - comm - 1), text + comm + 1);
 	show_process(run, &row);
 }
 
@@ -216,11 +211,12 @@ static int read_late_marks(const struct rundir *dir, struct monitor_facts *facts
 	for (size_t at = facts->marks_end; at < text.length;) {
 		const char *line = text.text + at, *newline = memchr(line, '\n', text.length - at), *name;
 		size_t length = newline ? (size_t)(newline - line) : text.length - at, name_length;
-		int64_t offset = run->wall_start_ns ? run->wall_start_ns - run->start : 0, t;
+		int64_t t;
 		enum marker_time from;
 
 		at += length + 1;
-		if (!marker_parse(line, length, run->end, offset, &t, &name, &name_length, &from))
+		if (!marker_parse(line, length, run->end, run->wall_start_ns - run->start, &t, &name, &name_length,
+				  &from))
 			continue;
 		untimed += from == MARKER_SEEN || from == MARKER_FUTURE;
 		if (add_mark(facts, t, name, name_length, err) < 0)
@@ -373,8 +369,8 @@ static void build_timeline(const struct rundir *dir, const volatile int *hurry, 
 			     err.text);
 }
 
-static int read_monitor_parts(const struct rundir *dir, struct segment_reader *reader, enum finish_mode mode,
-			      struct monitor_facts *facts, struct run *run, struct error *err)
+static void read_monitor_parts(const struct rundir *dir, struct segment_reader *reader, enum finish_mode mode,
+			       struct monitor_facts *facts, struct run *run)
 {
 	struct segment_facts segment;
 	struct error damage;
@@ -389,9 +385,7 @@ static int read_monitor_parts(const struct rundir *dir, struct segment_reader *r
 		run->start = run->start ? run->start : segment.mono_ns;
 		run->end = facts->last_t > run->end ? facts->last_t : run->end;
 		run->end = run->end > run->start ? run->end : run->start;
-		return read_late_marks(dir, facts, run, err);
 	}
-	return 0;
 }
 
 int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode mode, const volatile int *hurry,
@@ -405,13 +399,15 @@ int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode m
 	marks_init(&facts.marks);
 	take_exits(dir, mode, run);
 	if (segment_reader_open(dir->monitor_seg, SEGMENT_KIND_MONITOR, &reader, &why) == 0)
-		failed = read_monitor_parts(dir, reader, mode, &facts, run, err);
+		read_monitor_parts(dir, reader, mode, &facts, run);
 	else if (mode == FINISH_RECOVERED && !run->start)
 		failed = error_set(err, "%s", why.text);
 	else
 		warnings_add(&run->warnings, "There are no counters: %s.", why.text);
-	if (mode == FINISH_RECOVERED)
+	if (mode == FINISH_RECOVERED) {
 		run->wall_start_ns = run->start + (int64_t)json_get_number(begin, "wall_offset_ns", 0);
+		failed = failed || read_late_marks(dir, &facts, run, err) < 0;
+	}
 	if (!failed && read_engine(dir, begin, hurry, run, &why) < 0)
 		warnings_add(&run->warnings, "The output was not parsed: %s.", why.text);
 	failed = failed || find_phases(run, &facts, err) < 0;
