@@ -21,7 +21,7 @@
 #define EVENT_LATE_NS (20 * NS_PER_MS)
 #define UNEXPLAINED_MAX 256
 #define EVENTS_PER_CALL 100000
-#define COMMANDS_PER_CALL 200
+#define COMMANDS_PER_CALL 20 /* each costs as much as ten readings of its memory */
 #define SIGNAL_ROUNDS 4
 
 struct tree {
