@@ -13,7 +13,7 @@
 #define SLOW_NS (100 * NS_PER_MS)
 #define INTERVAL_MAX_NS NS_PER_S
 #define SLOW_MAX_NS (5 * NS_PER_S)
-/* The share of one core that ticks may cost, and slow readings beside them. Meeting many new processes comes on top, and
+/* The share of one core that ticks may cost, and slow readings beside them. Meeting many new processes comes on top;
  * all together is to stay under 3%. */
 #define TICK_BUDGET 0.0075
 #define SLOW_BUDGET 0.0075
