@@ -78,11 +78,13 @@ static int begin_gathering(struct gathering *g, const struct run *run, struct er
 			items[i].end = run->phases.items[i].end;
 		}
 		g->gathers[f].whole_item = (struct window){.start = run->start, .end = run->end};
-		/* The first reading was a moment before the start, when nothing had been used yet. */
+		/* The first reading was a moment before the start, when nothing had been used yet, and the last one a
+		 * moment after the end, when nothing more was. */
 		if (figures[f].kind == FIGURE_GROWTH) {
 			g->gathers[f].whole_item.start -= NS_PER_S;
-			if (g->phase_count)
-				items[0].start -= NS_PER_S;
+			g->gathers[f].whole_item.end += NS_PER_S;
+			items[0].start -= NS_PER_S;
+			items[g->phase_count - 1].end += NS_PER_S;
 		}
 		windows_begin(&g->gathers[f].phases, kind, items, g->phase_count);
 		windows_begin(&g->gathers[f].whole, kind, &g->gathers[f].whole_item, 1);

@@ -420,7 +420,7 @@ int finish_run(const struct rundir *dir, const json_t *begin, enum finish_mode m
 			warnings_add(&run->warnings, "The figures of the phases are incomplete: %s.", why.text);
 		build_timeline(dir, hurry, run);
 	}
-	if (run->whole.oom_kills >= 1)
+	if (run->whole.oom_kills > 0.5)
 		warnings_add(&run->warnings,
 			     "The kernel killed %.0f process%s of this control group for want of memory.",
 			     run->whole.oom_kills, run->whole.oom_kills < 1.5 ? "" : "es");

@@ -1,6 +1,7 @@
 """assay run on commands any machine has: status, results, phases, and what it says when something is wrong."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -361,6 +362,24 @@ def test_a_target_that_spoils_its_run_directory_does_not_stop_the_finishing(assa
     assert got.status == 6
     assert "stdout.log is not a regular file" in got.stderr
     assert got.run_json["exit_code"] == 6
+
+
+def test_a_kill_for_want_of_memory_is_named(program, tmp_path):
+    group = pathlib.Path("/sys/fs/cgroup/memory") / f"assay-test-{os.getpid()}"
+    limit = group / "memory.limit_in_bytes"
+    try:
+        group.mkdir()
+        limit.write_text("60M")
+    except OSError as why:
+        need("cgroup", False, f"{group}: {why}")
+    try:
+        script = f"echo $$ > {group}/cgroup.procs; exec {program} run --precheck off -o out -- " \
+                 "/usr/bin/python3 -c 'x = bytearray(200 << 20)'"
+        got = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert got.returncode == 128 + signal.SIGKILL
+        assert "The kernel killed 1 process of this control group for want of memory." in got.stderr
+    finally:
+        group.rmdir()
 
 
 def test_recover_says_what_is_wrong(assay, tmp_path):
