@@ -73,7 +73,7 @@ static void version_1_is_read_from_the_folders_of_its_controllers(void **state)
 					     {NULL}});
 	make_membership("5:memory:/jobs/a\n4:cpu,cpuacct:/jobs\n1:name=systemd:/x\n0::/\n");
 	make_file("cg/unified/cgroup.procs", "");
-	make_v1_memory("cg/memory/work", "70000\n");
+	make_v1_memory("cg/memory/jobs", "70000\n");
 	make_v1_memory("cg/memory/jobs/a", "9223372036854771712\n");
 	make_file("cg/cpu,cpuacct/jobs/cpuacct.usage", "7000000000\n");
 	make_file("cg/cpu,cpuacct/jobs/cpu.stat", "nr_periods 10\nnr_throttled 4\nthrottled_time 2000000000\n");
