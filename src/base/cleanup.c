@@ -8,12 +8,6 @@ void free_cleanup(void *pointer)
 	free(*(void **)pointer);
 }
 
-void file_cleanup(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 void fd_cleanup(int *fd)
 {
 	if (*fd >= 0)

@@ -2,15 +2,10 @@
 #ifndef ASSAY_BASE_CLEANUP_H
 #define ASSAY_BASE_CLEANUP_H
 
-#include <stdio.h>
-
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /* For `CLEANUP(free_cleanup) char *text`: frees *pointer, whatever its type. */
 void free_cleanup(void *pointer);
-
-/* For `CLEANUP(file_cleanup) FILE *f`: closes where open; its errors are lost, so not for files that were written. */
-void file_cleanup(FILE **f);
 
 /* For `CLEANUP(fd_cleanup) int fd = -1`: closes where not negative. */
 void fd_cleanup(int *fd);

@@ -97,6 +97,8 @@ static void open_sources(struct monitor *m)
 		struct error why;
 
 		m->open[i] = sources[i]->open(&m->context, &m->states[i], &why) == 0;
+		if (!m->open[i])
+			warnings_add(m->warnings, "Not observed, %s: %s.", sources[i]->name, why.text);
 	}
 }
 

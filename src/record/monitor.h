@@ -22,8 +22,7 @@
 struct monitor;
 
 /* `segment_path` NULL: nothing is kept. `command_line` (borrowed, masked) stands for the command in the report where it
- * ended before its own could be read. Sources that are not here are told in *warnings only where they are essential;
- * `doctor` tells about the others. */
+ * ended before its own could be read. A source that is not here is named in *warnings, with its reason. */
 int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns,
 		struct warnings *warnings, struct monitor **ret, struct error *err);
 

@@ -74,8 +74,7 @@ static void take_events(struct recording *r)
 	}
 }
 
-/* Whether assay would have ended of it. One that the caller ignores says nothing to assay, but perhaps to the command.
- */
+/* Whether assay would have ended of it. One that the caller ignores means nothing to assay. */
 static bool ends_a_program(int signo)
 {
 	if (launch_signal_ignored(signo))

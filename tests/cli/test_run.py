@@ -364,6 +364,17 @@ def test_a_target_that_spoils_its_run_directory_does_not_stop_the_finishing(assa
     assert got.run_json["exit_code"] == 6
 
 
+def test_a_source_that_is_not_here_is_named_with_its_reason(program, tmp_path):
+    hide = "mount -t tmpfs none /proc/pressure"
+    need("mount", subprocess.run(["unshare", "-m", "sh", "-c", hide], capture_output=True, check=False).returncode == 0,
+         "/proc/pressure cannot be hidden")
+    script = f"{hide}; exec {program} run --precheck off -o out -- true"
+    got = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=tmp_path,
+                         capture_output=True, text=True, check=False)
+    assert got.returncode == 0
+    assert "warning: Not observed, pressure: /proc/pressure/" in got.stderr
+
+
 def test_a_kill_for_want_of_memory_is_named(program, tmp_path):
     group = pathlib.Path("/sys/fs/cgroup/memory") / f"assay-test-{os.getpid()}"
     limit = group / "memory.limit_in_bytes"
