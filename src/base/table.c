@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wrap.h"
+
 void table_init(struct table *t, size_t columns)
 {
 	assert(columns > 0 && columns <= TABLE_COLUMNS_MAX);
@@ -20,19 +22,10 @@ void table_release(struct table *t)
 	table_init(t, t->columns);
 }
 
-static size_t width_of(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
-}
-
 /* Takes ownership of the text. */
 static void add_cell(struct table *t, char *text)
 {
-	size_t column = t->count % t->columns, width = width_of(text);
+	size_t column = t->count % t->columns, width = wrap_width(text);
 
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -80,13 +73,24 @@ static void end_line(struct buf *out)
 	buf_putc(out, '\n');
 }
 
+#define FOLDED_LEAST 30 /* columns for the last cell, however wide the others are */
+
 void table_print(const struct table *t, const char *align, const char *indent, struct buf *out)
 {
+	size_t before = strlen(indent), fold;
+
+	for (size_t i = 0; i + 1 < t->columns; i++)
+		before += t->widths[i] + 2;
+	fold = t->fold > before + FOLDED_LEAST ? t->fold : before + FOLDED_LEAST;
 	for (size_t i = 0; i < t->count; i++) {
-		size_t column = i % t->columns, gap = t->widths[column] - width_of(t->cells[i]);
+		size_t column = i % t->columns, gap = t->widths[column] - wrap_width(t->cells[i]);
 		bool last = column + 1 == t->columns;
 
 		buf_puts(out, column ? "  " : indent);
+		if (last && t->fold) {
+			wrap_append(out, t->cells[i], before, before, fold);
+			continue;
+		}
 		if (align[column] == 'r')
 			pad(out, gap);
 		buf_puts(out, t->cells[i]);

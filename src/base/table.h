@@ -1,4 +1,4 @@
-/* A table of text cells, drawn aligned for a terminal or as Markdown. */
+/* A table of text cells, drawn aligned for a terminal or as Markdown (where nothing is folded). */
 #ifndef ASSAY_BASE_TABLE_H
 #define ASSAY_BASE_TABLE_H
 
@@ -13,6 +13,7 @@ struct table {
 	char **cells; /* row by row; the first row is the heading */
 	size_t columns, count, room;
 	size_t widths[TABLE_COLUMNS_MAX]; /* of the widest cell so far */
+	size_t fold; /* columns of a line: the last cell is folded to fit, by words; 0: it is not */
 	bool failed;
 };
 

@@ -82,6 +82,17 @@ static void read_system(struct machine *m)
 	}
 }
 
+static void read_machine_id(struct machine *m)
+{
+	FILE *f = fopen("/etc/machine-id", "re");
+	size_t length = f ? fread(m->machine_id, 1, sizeof m->machine_id - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	m->machine_id[length] = '\0';
+	m->machine_id[strcspn(m->machine_id, "\n")] = '\0';
+}
+
 /* By its signature where the processor gives one, else by the maker that the firmware names. */
 static void read_hypervisor(struct machine *m)
 {
@@ -159,6 +170,7 @@ void machine_read(struct machine *m)
 	read_cpu_model(m);
 	read_system(m);
 	read_hypervisor(m);
+	read_machine_id(m);
 	m->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	m->cpus_allowed = allowed_cpus();
 }

@@ -13,6 +13,7 @@ struct machine {
 	char system[128]; /* PRETTY_NAME of os-release */
 	char architecture[32];
 	char boot_id[40];
+	char machine_id[40];    /* /etc/machine-id, "" where there is none */
 	char hypervisor[32]; /* "" on bare metal or where unknown */
 	int cpus, cpus_allowed; /* online; in this process's affinity mask */
 	int64_t memory, swap;   /* bytes */

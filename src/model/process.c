@@ -167,7 +167,7 @@ struct process *process_add(struct process_table *t, int pid, int ppid, int64_t 
 		.write_calls = -1,
 		.clock_ns = -1,
 		.clock_at_io = -1,
-		.clock_at_waits = -1,
+		.clock_at_threads = -1,
 		.ran = true,
 		.cpu_series = -1,
 		.rss_series = -1,

@@ -34,9 +34,9 @@ struct process {
 	/* What spares reads of a process that sleeps: its CPU clock now, and what that was when each file was last read
 	 * (-1: not known). `ran`: it is taken to have used CPU time since the tick before. Setting stat_read_at to 0
 	 * asks for a reading at the next tick. */
-	int64_t clock_ns, clock_at_io, clock_at_waits;
+	int64_t clock_ns, clock_at_io, clock_at_threads;
 	int64_t stat_read_at, statm_read_at; /* time of the last read, 0: never */
-	uint64_t waits_visits;               /* how often its threads have been listed */
+	uint64_t thread_visits;              /* how often its threads have been listed */
 	bool ran;
 
 	struct usage_account accounts[USAGE_KINDS];

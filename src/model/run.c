@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *run_status_name(enum run_status status)
 {
@@ -38,8 +39,34 @@ const struct phase_figures phase_figures_none = {
 	.psi_io_full = NAN,
 	.threads_max = NAN,
 	.processes_max = NAN,
+	.busiest_thread_s = NAN,
+	.touched_rate = NAN,
+	.machine_busy_s = NAN,
+	.machine_steal_s = NAN,
+	.machine_major_faults = NAN,
+	.swap_in = NAN,
+	.swap_out = NAN,
 	.oom_kills = NAN,
+	.memory_available = NAN,
+	.memory_limit = NAN,
+	.group_memory_peak = NAN,
+	.quota = NAN,
+	.quota_periods = NAN,
+	.throttled_periods = NAN,
+	.throttled_s = NAN,
+	.group_refault_bytes = NAN,
+	.group_psi_cpu_some = NAN,
+	.group_psi_memory_some = NAN,
+	.group_psi_io_some = NAN,
 };
+
+const struct run_series *run_series_find(const struct run *r, const char *name)
+{
+	for (size_t i = 0; i < r->series_count; i++)
+		if (strcmp(r->series[i].name, name) == 0)
+			return &r->series[i];
+	return NULL;
+}
 
 void run_init(struct run *r)
 {
@@ -63,6 +90,8 @@ void run_init(struct run *r)
 		.interval_requested_ms = NAN,
 		.interval_effective_ms = NAN,
 		.slow_effective_ms = NAN,
+		.bandwidth = {{.touched = NAN}, {.touched = NAN}},
+		.weights = {.file_bytes = NAN, .bytes_per_token = NAN, .kv_bytes_per_position = NAN},
 	};
 	phases_init(&r->phases);
 	engine_result_init(&r->engine);
@@ -74,6 +103,14 @@ void run_release(struct run *r)
 	free(r->label);
 	free(r->command_line);
 	free(r->figures);
+	for (size_t i = 0; i < r->series_count; i++) {
+		free(r->series[i].name);
+		free(r->series[i].scope);
+		free(r->series[i].phases);
+	}
+	free(r->series);
+	free(r->limits);
+	free(r->movements);
 	phases_release(&r->phases);
 	engine_result_release(&r->engine);
 	warnings_release(&r->warnings);

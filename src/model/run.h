@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/bandwidth.h"
 #include "model/engine_result.h"
+#include "model/limit.h"
 #include "model/phase.h"
 #include "model/process.h"
 #include "model/warnings.h"
@@ -29,7 +31,18 @@ struct phase_figures {
 		psi_io_full;	      /* share of the phase, machine */
 	double machine_refault_bytes; /* file pages that were dropped and read again, whole machine */
 	double threads_max, processes_max;
-	double oom_kills; /* in the command's control group */
+	double busiest_thread_s; /* CPU time of whichever thread was the busiest, from look to look */
+	double touched_rate;     /* bytes of distinct pages touched per second, mean of the looks; see counters.md */
+	double machine_busy_s, machine_steal_s; /* CPU seconds of everybody; taken by the hypervisor */
+	double machine_major_faults, swap_in, swap_out; /* of the machine; bytes */
+	double memory_available;     /* of the machine, the least in the phase; bytes */
+	/* Of the command's control group. */
+	double oom_kills;
+	double memory_limit, quota; /* bytes; CPUs; the least in the phase */
+	double group_memory_peak;   /* bytes in use, page cache included */
+	double quota_periods, throttled_periods, throttled_s;
+	double group_refault_bytes;
+	double group_psi_cpu_some, group_psi_memory_some, group_psi_io_some; /* shares */
 };
 
 extern const struct phase_figures phase_figures_none; /* all NaN */
@@ -44,6 +57,25 @@ struct run_process {
 };
 
 #define RUN_PROCESSES_SHOWN 32
+
+/* A series whose name holds a device, a process, a thread or a file: disk.vda.busy, thread.123.cpu. */
+struct run_series {
+	char *name, *scope; /* owned */
+	bool counter;
+	struct series_span {
+		double growth;         /* of a counter over the phase */
+		double mean, min, max; /* of a gauge */
+	} *phases, whole; /* one per phase; owned. NaN where there is nothing to say */
+	double first, last; /* the first and the last value of all */
+};
+
+/* What of the model's weights one generated token takes, from the header of the model file. */
+struct run_weights {
+	double file_bytes;      /* of the model's files */
+	double bytes_per_token; /* weights touched for one token; NaN: unknown */
+	double kv_bytes_per_position; /* read of the cache for each position of the context; NaN: unknown */
+	char how[160]; /* how this was found, one phrase; "" where there is no model file */
+};
 
 struct run {
 	enum run_status status;
@@ -77,6 +109,20 @@ struct run {
 
 	double voluntary_switches, involuntary_switches;
 
+	struct run_series *series;
+	size_t series_count;
+
+	/* The machine; 0 where unknown. */
+	int cpus, cpus_allowed;
+	double memory_bytes, cache_bytes; /* cache: the last level, all instances */
+	struct bandwidth bandwidth[2]; /* how fast its memory is: as known before the run, as measured after it */
+	struct run_weights weights;
+
+	struct limit *limits; /* in the order of the phases */
+	size_t limit_count;
+	struct movement *movements;
+	size_t movement_count;
+
 	/* What watching cost. */
 	double cost_cpu_s, cost_helper_cpu_s, cost_share; /* while the command ran; share: of one core */
 	double cost_finish_cpu_s;                         /* for making the results, after it had ended */
@@ -86,6 +132,9 @@ struct run {
 
 	struct warnings warnings;
 };
+
+/* The series of that name, NULL where there is none. */
+const struct run_series *run_series_find(const struct run *r, const char *name);
 
 void run_init(struct run *r);
 void run_release(struct run *r);

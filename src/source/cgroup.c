@@ -1,11 +1,9 @@
-/* The control group that the command started in, of version 1 or 2: memory, CPU time and throttling, kills, pressure.
+/* The command's control group, of version 1 or 2: memory, CPU time and throttling, kills, pressure.
  *
- * Everything in the group counts, processes that are none of the target's too. A command that moves to another group
- * is not followed. */
+ * Everything in the group counts, processes that are none of the target's too. Where the command moves to another group
+ * it is followed: its series go on, counters from where they were. */
 #include "source/source.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,265 +13,145 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "source/cgroup_find.h"
-#include "source/psi.h"
+#include "source/cgroup_limits.h"
+#include "source/cgroup_parts.h"
 #include "source/reading.h"
 
 #define SELDOM_NS NS_PER_S
-#define NO_LIMIT ((uint64_t)1 << 60) /* version 1 writes a number past all memory */
-#define KEYS_MAX 4
+#define SETTLING_NS (2 * NS_PER_S) /* starters of scopes and containers move within this */
+#define PARTS_MAX 6
+#define MEMBERSHIP_MAX 16384
+#define ENDING 0x4 /* of the flags of a task: it is about to end */
 
-/* A file that is kept open, and what is read from it. Without keys it holds one number. */
-struct part {
-	const char *file;
-	bool seldom; /* read once a second only */
-	struct part_figure {
-		const char *key, *series, *unit;
-		double factor; /* to the series' unit */
-		enum series_kind kind;
-	} figures[KEYS_MAX];
-};
-
-static const struct part memory_v1[] = {
-	{"memory.usage_in_bytes", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.max_usage_in_bytes", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat",
-	 false,
-	 {{"total_rss", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
-	  {"total_cache", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.oom_control", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
-	{NULL},
-};
-static const struct part memory_v2[] = {
-	{"memory.current", false, {{NULL, "cgroup.memory.current", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.peak", true, {{NULL, "cgroup.memory.peak", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.stat",
-	 false,
-	 {{"anon", "cgroup.memory.anon", "bytes", 1, SERIES_GAUGE},
-	  {"file", "cgroup.memory.file", "bytes", 1, SERIES_GAUGE}}},
-	{"memory.events", true, {{"oom_kill", "cgroup.oom_kills", "count", 1, SERIES_COUNTER}}},
-	{NULL},
-};
-static const struct part cpuacct_v1[] = {
-	{"cpuacct.usage", false, {{NULL, "cgroup.cpu.usage", "s", 1e-9, SERIES_COUNTER}}},
-	{NULL},
-};
-static const struct part cpu_v1[] = {
-	{"cpu.stat",
-	 false,
-	 {{"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
-	  {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
-	  {"throttled_time", "cgroup.cpu.throttled", "s", 1e-9, SERIES_COUNTER}}},
-	{NULL},
-};
-static const struct part cpu_v2[] = {
-	{"cpu.stat",
-	 false,
-	 {{"usage_usec", "cgroup.cpu.usage", "s", 1e-6, SERIES_COUNTER},
-	  {"nr_periods", "cgroup.cpu.periods", "count", 1, SERIES_COUNTER},
-	  {"nr_throttled", "cgroup.cpu.throttled_periods", "count", 1, SERIES_COUNTER},
-	  {"throttled_usec", "cgroup.cpu.throttled", "s", 1e-6, SERIES_COUNTER}}},
-	{NULL},
-};
-
-static const struct {
-	const char *file, *some, *full;
-} pressures[] = {
-	{"cpu.pressure", "cgroup.pressure.cpu.some", "cgroup.pressure.cpu.full"},
-	{"memory.pressure", "cgroup.pressure.memory.some", "cgroup.pressure.memory.full"},
-	{"io.pressure", "cgroup.pressure.io.some", "cgroup.pressure.io.full"},
-};
-
-#define PARTS_MAX 8
-#define PRESSURES 3
+/* What is read from one folder. Throttling is counted by the group that has the quota only, which may lie further up
+ * than the command's own. */
+enum reading { MEMORY, USAGE, THROTTLING, PRESSURE, READINGS };
 
 struct cgroup_state {
-	struct open_part {
-		const struct part *part;
-		int fd, series[KEYS_MAX];
-	} parts[PARTS_MAX];
-	size_t part_count;
-	struct open_pressure {
-		int fd, some, full;
-	} pressures[PRESSURES];
-	size_t pressure_count;
-	/* Folders that limits are looked for in, upwards to their mount points; path "": none. */
-	struct cgroup_folder memory, cpu;
-	bool memory_is_v1, cpu_is_v1;
-	int limit, quota;    /* series */
-	int64_t seldom_next; /* when limits and the like are read again */
+	int membership; /* /proc/COMMAND/cgroup, open */
+	char seen[MEMBERSHIP_MAX];
+	struct cgroup_place place;
+	struct open_folder {
+		struct cgroup_folder folder;
+		const struct cgroup_part *parts;
+		struct open_part {
+			const struct cgroup_part *part;
+			int fd;
+		} open[PARTS_MAX];
+		size_t count;
+	} folders[READINGS];
+	struct shown {
+		int series; /* -1: not defined, nothing has been read */
+		struct running running;
+	} shown[CGROUP_FIGURES];
+	bool looked, judged;
+	int64_t settled_at; /* from then on the command is looked after seldom */
+	int64_t look_next, seldom_next;
 	struct pace pace;
 };
 
-static int open_in(const struct cgroup_folder *folder, const char *name)
+static double page_size(void)
 {
-	char path[PATH_MAX];
-	int fd;
-
-	if (snprintf(path, sizeof path, "%s/%s", folder->path, name) >= (int)sizeof path)
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Fills `keys` for the figures of the part; returns how many figures it has. */
-static size_t part_keys(const struct part *part, struct scan_key keys[KEYS_MAX])
+static void close_folder(struct open_folder *f)
 {
-	size_t count = 0;
-
-	for (; count < KEYS_MAX && part->figures[count].series; count++)
-		keys[count] = (struct scan_key){.name = part->figures[count].key};
-	return count;
+	for (size_t i = 0; i < f->count; i++)
+		close(f->open[i].fd);
+	f->count = 0;
 }
 
-static size_t read_part(const struct part *part, int fd, struct scan_key keys[KEYS_MAX])
+/* Keeps those of the files open that hold at least one of their figures. */
+static void open_folder(struct open_folder *f)
 {
-	char text[16384];
-	const char *at = text;
-	size_t count = part_keys(part, keys);
-	ssize_t length = procfs_read_all(fd, text, sizeof text);
+	for (const struct cgroup_part *part = f->parts; part && part->file && f->count < PARTS_MAX; part++) {
+		int fd = cgroup_open_in(&f->folder, part->file);
+		double values[CGROUP_KEYS_MAX];
 
-	if (length <= 0)
-		return 0;
-	if (keys[0].name)
-		scan_keys(text, (size_t)length, keys, count);
-	else
-		keys[0].found = scan_u64(&at, text + length, &keys[0].value);
-	return count;
-}
-
-/* Keeps those of the files open that hold at least one of their figures, and defines series for what is there. */
-static void open_parts(struct cgroup_state *s, struct source_context *c, const struct cgroup_folder *folder,
-		       const struct part *parts)
-{
-	for (const struct part *part = parts; part->file && s->part_count < PARTS_MAX; part++) {
-		struct open_part *open = &s->parts[s->part_count];
-		struct scan_key keys[KEYS_MAX];
-		bool any = false;
-		size_t count;
-
-		open->part = part;
-		open->fd = open_in(folder, part->file);
-		if (open->fd < 0)
+		if (fd < 0)
 			continue;
-		count = read_part(part, open->fd, keys);
-		for (size_t i = 0; i < KEYS_MAX; i++) {
-			const struct part_figure *f = &part->figures[i];
-
-			open->series[i] = -1;
-			if (i >= count || !keys[i].found)
-				continue;
-			any = true;
-			open->series[i] = series_define(
-				c, &(struct series_desc){f->series, f->unit, "cgroup", "cgroup", f->kind});
-		}
-		if (any)
-			s->part_count++;
+		if (cgroup_read_part(part, fd, values) > 0)
+			f->open[f->count++] = (struct open_part){part, fd};
 		else
-			close(open->fd);
+			close(fd);
 	}
 }
 
-static void open_pressures(struct cgroup_state *s, struct source_context *c, const struct cgroup_folder *folder)
+/* From now on these parts are read in that folder; nothing changes where that is so already. */
+static void read_from(struct cgroup_state *s, enum reading which, const struct cgroup_folder *folder,
+		      const struct cgroup_part *parts)
 {
-	for (size_t i = 0; i < PRESSURES; i++) {
-		struct open_pressure *open = &s->pressures[s->pressure_count];
-		struct series_desc desc = {pressures[i].some, "s", "cgroup", "cgroup", SERIES_COUNTER};
-		struct psi psi;
+	struct open_folder *f = &s->folders[which];
 
-		open->fd = open_in(folder, pressures[i].file);
-		if (open->fd < 0)
-			continue;
-		if (psi_read(open->fd, &psi) <= 0) {
-			close(open->fd);
-			continue;
-		}
-		open->some = series_define(c, &desc);
-		desc.name = pressures[i].full;
-		open->full = isnan(psi.full_s) ? -1 : series_define(c, &desc);
-		s->pressure_count++;
-	}
-}
-
-static bool usable(const struct cgroup_folder *folder)
-{
-	return folder->path[0] && !folder->root;
-}
-
-/* The folders of the command in each hierarchy. */
-struct found {
-	struct cgroup_folder memory, cpu, cpuacct, unified;
-};
-
-static int find(pid_t pid, struct found *f, struct error *err)
-{
-	if (cgroup_find(pid, "memory", &f->memory, err) < 0 || cgroup_find(pid, "cpu", &f->cpu, err) < 0 ||
-	    cgroup_find(pid, "cpuacct", &f->cpuacct, err) < 0 || cgroup_find(pid, "", &f->unified, err) < 0)
-		return -1;
-	return 0;
-}
-
-static void open_found(struct cgroup_state *s, struct source_context *c, const struct found *f)
-{
-	/* A controller belongs to one version at a time, but version 2 counts CPU time without one. */
-	s->memory_is_v1 = usable(&f->memory);
-	s->cpu_is_v1 = usable(&f->cpu) || usable(&f->cpuacct);
-	s->memory = s->memory_is_v1 ? f->memory : f->unified;
-	s->cpu = s->cpu_is_v1 ? f->cpu : f->unified;
-	if (usable(&s->memory))
-		open_parts(s, c, &s->memory, s->memory_is_v1 ? memory_v1 : memory_v2);
-	if (s->cpu_is_v1 && usable(&f->cpuacct))
-		open_parts(s, c, &f->cpuacct, cpuacct_v1);
-	if (usable(&s->cpu))
-		open_parts(s, c, &s->cpu, s->cpu_is_v1 ? cpu_v1 : cpu_v2);
-	if (usable(&f->unified))
-		open_pressures(s, c, &f->unified);
-	if (s->part_count == 0)
+	if (!cgroup_usable(folder))
+		parts = NULL;
+	if (f->parts == parts && strcmp(f->folder.path, folder->path) == 0)
 		return;
-	s->limit = series_define(
-		c, &(struct series_desc){"cgroup.memory.limit", "bytes", "cgroup", "cgroup", SERIES_GAUGE});
-	s->quota =
-		series_define(c, &(struct series_desc){"cgroup.cpu.quota", "count", "cgroup", "cgroup", SERIES_GAUGE});
+	close_folder(f);
+	f->folder = *folder;
+	f->parts = parts;
+	open_folder(f);
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < CGROUP_KEYS_MAX && f->open[i].part->figures[k].factor != 0; k++)
+			s->shown[f->open[i].part->figures[k].figure].running.elsewhere = true;
 }
 
-static void cgroup_close(void *state)
+static bool memory_is_v1(const struct cgroup_state *s)
 {
-	struct cgroup_state *s = state;
-
-	for (size_t i = 0; i < s->part_count; i++)
-		close(s->parts[i].fd);
-	for (size_t i = 0; i < s->pressure_count; i++)
-		close(s->pressures[i].fd);
-	free(s);
+	return cgroup_usable(&s->place.memory);
 }
 
-static int cgroup_open(struct source_context *c, void **ret_state, struct error *why_not)
+static bool cpu_is_v1(const struct cgroup_state *s)
 {
-	struct cgroup_state *s = calloc(1, sizeof *s);
-	struct found *f = calloc(1, sizeof *f);
-	bool any, root;
+	return cgroup_usable(&s->place.cpu);
+}
 
-	if (!s || !f || find(c->command, f, why_not) < 0) {
-		if (!s || !f)
-			error_set(why_not, "out of memory");
-		free(s);
-		free(f);
-		return -1;
-	}
-	s->limit = s->quota = -1;
-	any = f->memory.path[0] || f->cpu.path[0] || f->cpuacct.path[0] || f->unified.path[0];
-	root = f->memory.root || f->cpu.root || f->cpuacct.root || f->unified.root;
-	open_found(s, c, f);
-	free(f);
-	if (s->part_count > 0 || s->pressure_count > 0) {
-		*ret_state = s;
-		return 0;
-	}
-	cgroup_close(s);
-	if (!any)
-		return error_set(why_not,
-				 "no cgroup file system is mounted that shows the command's group; mount one at "
-				 "/sys/fs/cgroup");
-	if (root)
+static const struct cgroup_folder *memory_folder(const struct cgroup_state *s)
+{
+	return memory_is_v1(s) ? &s->place.memory : &s->place.unified;
+}
+
+static struct cgroup_limit find_quota(struct cgroup_state *s)
+{
+	return cgroup_cpu_quota(cpu_is_v1(s) ? &s->place.cpu : &s->place.unified, cpu_is_v1(s));
+}
+
+static void read_throttling_at(struct cgroup_state *s, const struct cgroup_limit *quota)
+{
+	struct cgroup_folder folder = cpu_is_v1(s) ? s->place.cpu : s->place.unified;
+
+	folder.path[quota->length] = '\0';
+	read_from(s, THROTTLING, &folder, cpu_is_v1(s) ? cgroup_throttling_v1 : cgroup_throttling_v2);
+}
+
+/* A controller belongs to one version at a time, but version 2 counts CPU time and pressure without one. */
+static void settle_in(struct cgroup_state *s)
+{
+	bool usage_is_v1 = cgroup_usable(&s->place.cpuacct);
+	struct cgroup_limit quota = find_quota(s);
+
+	read_from(s, MEMORY, memory_folder(s), memory_is_v1(s) ? cgroup_memory_v1 : cgroup_memory_v2);
+	read_from(s, USAGE, usage_is_v1 ? &s->place.cpuacct : &s->place.unified,
+		  usage_is_v1 ? cgroup_usage_v1 : cgroup_usage_v2);
+	read_throttling_at(s, &quota);
+	read_from(s, PRESSURE, &s->place.unified, cgroup_pressure_v2);
+}
+
+static bool reads_anything(const struct cgroup_state *s)
+{
+	for (size_t i = 0; i < READINGS; i++)
+		if (s->folders[i].count > 0)
+			return true;
+	return false;
+}
+
+/* Why nothing is read though there is a group. */
+static int explain(const struct cgroup_state *s, struct error *why_not)
+{
+	const struct cgroup_place *p = &s->place;
+
+	if (p->memory.root || p->cpu.root || p->cpuacct.root || p->unified.root)
 		return error_set(why_not,
 				 "the command runs in the root cgroup, which has no figures of its own; start it in a "
 				 "group, for example with systemd-run --scope or in a container");
@@ -281,127 +159,195 @@ static int cgroup_open(struct source_context *c, void **ret_state, struct error 
 				  "cgroup.subtree_control of the groups above it");
 }
 
-/* Calls `read` for the folder and those above it down to the mount point; returns the smallest answer, NaN for none. */
-static double smallest_upwards(const struct cgroup_folder *folder, double (*read)(const struct cgroup_folder *folder))
+/* 0, or -errno where it is gone. A last line without an end may have been cut, and its path with it. */
+static int read_membership(int fd, char text[MEMBERSHIP_MAX])
 {
-	struct cgroup_folder at = *folder;
-	double smallest = NAN;
+	ssize_t length = procfs_read_record(fd, text, MEMBERSHIP_MAX);
 
-	for (;;) {
-		double value = read(&at);
-		char *slash = strrchr(at.path, '/');
+	while (length > 0 && text[length - 1] != '\n')
+		length--;
+	text[length > 0 ? length : 0] = '\0';
+	return length < 0 ? (int)length : 0;
+}
 
-		if (isnan(smallest) || value < smallest)
-			smallest = value;
-		if (!slash || (size_t)(slash - at.path) < at.top)
-			return smallest;
-		*slash = '\0';
+static void cgroup_close(void *state)
+{
+	struct cgroup_state *s = state;
+
+	for (size_t i = 0; i < READINGS; i++)
+		close_folder(&s->folders[i]);
+	if (s->membership >= 0)
+		close(s->membership);
+	free(s);
+}
+
+static int begin(struct cgroup_state *s, const struct source_context *c, struct error *why_not)
+{
+	char who[16] = "self";
+	int failed;
+
+	if (c->command > 0)
+		snprintf(who, sizeof who, "%d", (int)c->command);
+	s->membership = procfs_open("%s/cgroup", who);
+	failed = s->membership < 0 ? s->membership : read_membership(s->membership, s->seen);
+	if (failed < 0)
+		return error_set(why_not,
+				 "%s/%s/cgroup: %s; it takes a kernel with control groups, and a proc file system that "
+				 "shows the command",
+				 procfs_root(), who, strerror(-failed));
+	if (cgroup_find(s->seen, &s->place, why_not) < 0)
+		return -1;
+	if (!s->place.memory.path[0] && !s->place.cpu.path[0] && !s->place.cpuacct.path[0] && !s->place.unified.path[0])
+		return error_set(why_not,
+				 "no cgroup file system is mounted that shows the command's group; mount one at "
+				 "/sys/fs/cgroup");
+	settle_in(s);
+	/* A command may move to a group that has figures. */
+	return reads_anything(s) || c->command > 0 ? 0 : explain(s, why_not);
+}
+
+static int cgroup_open(struct source_context *c, void **ret_state, struct error *why_not)
+{
+	struct cgroup_state *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return error_set(why_not, "out of memory");
+	s->membership = -1;
+	for (size_t i = 0; i < CGROUP_FIGURES; i++)
+		s->shown[i].series = -1;
+	if (begin(s, c, why_not) < 0) {
+		cgroup_close(s);
+		return -1;
 	}
+	*ret_state = s;
+	return 0;
 }
 
-/* The text of a small file, "" where it cannot be read. */
-static size_t read_small(const struct cgroup_folder *folder, const char *name, char *text, size_t size)
+/* A process that ends is shown in the root groups of version 1, which it has not moved to. */
+static bool is_ending(pid_t pid)
 {
-	int fd = open_in(folder, name);
-	ssize_t length = fd < 0 ? 0 : procfs_read_all(fd, text, size);
+	char text[1024];
+	ssize_t length = procfs_read_file(text, sizeof text, "%d/stat", (int)pid);
+	const char *at = length > 0 ? memrchr(text, ')', (size_t)length) : NULL;
+	uint64_t flags;
 
-	if (fd >= 0)
-		close(fd);
-	return length > 0 ? (size_t)length : 0;
+	if (!at)
+		return true;
+	at++;
+	/* Fields 3 to 8 of proc_pid_stat(5), then the flags. */
+	return !scan_words(&at, text + length, 6) || !scan_u64(&at, text + length, &flags) || (flags & ENDING);
 }
 
-/* The first number of a file; false for "max", "-1" and where there is none. */
-static bool read_number(const struct cgroup_folder *folder, const char *name, uint64_t *ret)
+/* Looks where the command is now; true if it has moved. */
+static bool follow(struct cgroup_state *s, struct source_context *c)
 {
-	char text[64];
-	const char *at = text;
+	char text[MEMBERSHIP_MAX];
+	struct cgroup_place place;
+	struct error err;
 
-	return scan_u64(&at, text + read_small(folder, name, text, sizeof text), ret);
+	if (read_membership(s->membership, text) < 0 || strcmp(text, s->seen) == 0 || is_ending(c->command))
+		return false;
+	if (cgroup_find(text, &place, &err) < 0) {
+		warnings_add(c->warnings, "The command moved to another control group, which is not followed: %s.",
+			     err.text);
+		return false;
+	}
+	memcpy(s->seen, text, sizeof s->seen);
+	s->place = place;
+	settle_in(s);
+	return true;
 }
 
-static double limit_v1(const struct cgroup_folder *folder)
+static void put(struct cgroup_state *s, struct source_context *c, enum cgroup_figure figure, int64_t now, double value)
 {
-	uint64_t limit;
+	const struct cgroup_series *series = &cgroup_series[figure];
+	struct shown *shown = &s->shown[figure];
 
-	return read_number(folder, "memory.limit_in_bytes", &limit) && limit < NO_LIMIT ? (double)limit : NAN;
+	if (isnan(value))
+		return;
+	if (series->kind == SERIES_COUNTER)
+		value = running_total(&shown->running, value);
+	if (shown->series < 0)
+		shown->series = series_define(
+			c, &(struct series_desc){series->name, series->unit, "cgroup", "cgroup", series->kind});
+	timeline_put(c->timeline, shown->series, now, value);
 }
 
-static double limit_v2(const struct cgroup_folder *folder)
+/* A limit that is no more leaves what the machine has; one that never was is not shown. */
+static void put_limit(struct cgroup_state *s, struct source_context *c, enum cgroup_figure figure, int64_t now,
+		      double limit, double machine)
 {
-	uint64_t limit;
-
-	return read_number(folder, "memory.max", &limit) && limit < NO_LIMIT ? (double)limit : NAN;
-}
-
-static double quota_v1(const struct cgroup_folder *folder)
-{
-	uint64_t quota, period;
-
-	return read_number(folder, "cpu.cfs_quota_us", &quota) && read_number(folder, "cpu.cfs_period_us", &period) &&
-			       period > 0
-		       ? (double)quota / (double)period
-		       : NAN;
-}
-
-static double quota_v2(const struct cgroup_folder *folder)
-{
-	char text[64];
-	const char *at = text, *end = text + read_small(folder, "cpu.max", text, sizeof text);
-	uint64_t quota, period;
-
-	return scan_u64(&at, end, &quota) && scan_u64(&at, end, &period) && period > 0 ? (double)quota / (double)period
-										       : NAN;
+	put(s, c, figure, now, isnan(limit) && s->shown[figure].series >= 0 ? machine : limit);
 }
 
 /* They seldom change, but may: a container can be given more while it runs. */
 static void read_limits(struct cgroup_state *s, struct source_context *c, int64_t now)
 {
-	if (usable(&s->memory))
-		timeline_put(c->timeline, s->limit, now,
-			     smallest_upwards(&s->memory, s->memory_is_v1 ? limit_v1 : limit_v2));
-	if (usable(&s->cpu))
-		timeline_put(c->timeline, s->quota, now, smallest_upwards(&s->cpu, s->cpu_is_v1 ? quota_v1 : quota_v2));
+	struct cgroup_limit memory = cgroup_memory_limit(memory_folder(s), memory_is_v1(s)), quota = find_quota(s);
+
+	if (memory.length > 0)
+		put_limit(s, c, MEMORY_LIMIT, now, memory.value, page_size() * (double)sysconf(_SC_PHYS_PAGES));
+	if (quota.length > 0)
+		put_limit(s, c, CPU_QUOTA, now, quota.value, (double)sysconf(_SC_NPROCESSORS_ONLN));
+	read_throttling_at(s, &quota);
 }
 
-static void put_part(struct source_context *c, const struct open_part *open, int64_t now)
+static void put_parts(struct cgroup_state *s, struct source_context *c, const struct open_folder *f, bool seldom,
+		      int64_t now)
 {
-	struct scan_key keys[KEYS_MAX];
-	size_t count = read_part(open->part, open->fd, keys);
+	for (size_t i = 0; i < f->count; i++) {
+		const struct cgroup_part *part = f->open[i].part;
+		double values[CGROUP_KEYS_MAX];
 
-	for (size_t i = 0; i < count; i++)
-		if (keys[i].found)
-			timeline_put(c->timeline, open->series[i], now,
-				     (double)keys[i].value * open->part->figures[i].factor);
+		if ((part->seldom && !seldom) || cgroup_read_part(part, f->open[i].fd, values) == 0)
+			continue;
+		for (size_t k = 0; k < CGROUP_KEYS_MAX && part->figures[k].factor != 0; k++)
+			put(s, c, part->figures[k].figure, now, values[k]);
+	}
+}
+
+static void look_after(struct cgroup_state *s, struct source_context *c, int64_t now)
+{
+	struct error why;
+
+	if (!s->looked)
+		s->settled_at = now + SETTLING_NS;
+	s->looked = true;
+	/* What is new is read at once. */
+	if (follow(s, c))
+		s->pace.next = s->seldom_next = now;
+	s->look_next = now < s->settled_at ? now : now + SELDOM_NS;
+	if (now < s->settled_at || s->judged)
+		return;
+	s->judged = true;
+	if (!reads_anything(s)) {
+		explain(s, &why);
+		warnings_add(c->warnings, "Not observed, cgroup: %s.", why.text);
+	}
 }
 
 static void cgroup_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct cgroup_state *s = state;
-	bool seldom = now >= s->seldom_next || c->exact;
+	bool seldom;
 
+	if (now >= s->look_next || c->exact)
+		look_after(s, c, now);
 	if (!pace_due(&s->pace, c, now))
 		return;
-	for (size_t i = 0; i < s->part_count; i++)
-		if (seldom || !s->parts[i].part->seldom)
-			put_part(c, &s->parts[i], now);
-	for (size_t i = 0; i < s->pressure_count; i++) {
-		struct psi psi;
-
-		if (psi_read(s->pressures[i].fd, &psi) <= 0)
-			continue;
-		timeline_put(c->timeline, s->pressures[i].some, now, psi.some_s);
-		timeline_put(c->timeline, s->pressures[i].full, now, psi.full_s);
-	}
+	seldom = now >= s->seldom_next || c->exact;
 	if (seldom) {
 		read_limits(s, c, now);
 		s->seldom_next = now + SELDOM_NS;
 	}
+	for (size_t i = 0; i < READINGS; i++)
+		put_parts(s, c, &s->folders[i], seldom, now);
 	pace_done(&s->pace, now, PACE_FACTOR);
 }
 
 const struct source source_cgroup = {
 	.name = "cgroup",
-	.summary = "memory, CPU time, throttling and kills of the control group that the command started in",
+	.summary = "memory, CPU time, throttling and kills of the command's control group",
 	.open = cgroup_open,
 	.slow = cgroup_slow,
 	.close = cgroup_close,

@@ -1,5 +1,7 @@
 #include "source/cgroup_find.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include "base/fs.h"
 #include "base/procfs.h"
 
-#define MEMBERSHIP_MAX ((size_t)1 << 20)
 #define MOUNTS_MAX ((size_t)16 << 20)
 
 /* Whether `word` is one of the words of a list that `separator` separates. */
@@ -31,7 +32,7 @@ static bool lists(const char *list, size_t length, char separator, const char *w
 }
 
 /* From lines "NUMBER:CONTROLLER,CONTROLLER:PATH"; version 2 is "0::PATH". Cuts `text` where the path ends. */
-static char *membership(char *text, const char *controller)
+static char *group_of(char *text, const char *controller)
 {
 	char *line, *rest = text;
 
@@ -135,17 +136,9 @@ static bool look_in_mount(const struct mount *mount, const char *group, const ch
 	return true;
 }
 
-static int read_proc(struct buf *text, size_t limit, struct error *err, pid_t pid, const char *name)
-{
-	char path[PATH_MAX], who[16] = "self";
-
-	if (pid > 0)
-		snprintf(who, sizeof who, "%d", (int)pid);
-	snprintf(path, sizeof path, "%s/%s/%s", procfs_root(), who, name);
-	return fs_read_file(path, limit, text, err);
-}
-
-int cgroup_find(pid_t pid, const char *controller, struct cgroup_folder *ret, struct error *err)
+/* Fills *ret for the version 1 controller, or for version 2 (""); path "" where there is none. */
+static int find_one(const char *membership, const struct buf *mounts_text, const char *controller,
+		    struct cgroup_folder *ret, struct error *err)
 {
 	CLEANUP(buf_release) struct buf groups, mounts;
 	char *group, *line, *rest;
@@ -153,10 +146,12 @@ int cgroup_find(pid_t pid, const char *controller, struct cgroup_folder *ret, st
 	buf_init(&groups);
 	buf_init(&mounts);
 	*ret = (struct cgroup_folder){0};
-	if (read_proc(&groups, MEMBERSHIP_MAX, err, pid, "cgroup") < 0 ||
-	    read_proc(&mounts, MOUNTS_MAX, err, 0, "mountinfo") < 0)
-		return -1;
-	group = membership(groups.text, controller);
+	/* Both are cut up. */
+	buf_puts(&groups, membership);
+	buf_append(&mounts, mounts_text->text, mounts_text->length);
+	if (groups.failed || mounts.failed)
+		return error_set(err, "out of memory for the mounts");
+	group = group_of(groups.text, controller);
 	rest = mounts.text;
 	while (group && (line = strsep(&rest, "\n"))) {
 		struct mount mount;
@@ -166,4 +161,37 @@ int cgroup_find(pid_t pid, const char *controller, struct cgroup_folder *ret, st
 	}
 	ret->path[0] = '\0';
 	return 0;
+}
+
+int cgroup_find(const char *membership, struct cgroup_place *ret, struct error *err)
+{
+	CLEANUP(buf_release) struct buf mounts;
+	char path[PATH_MAX];
+
+	buf_init(&mounts);
+	if (snprintf(path, sizeof path, "%s/self/mountinfo", procfs_root()) >= (int)sizeof path)
+		return error_set(err, "%s/self/mountinfo: the path is too long", procfs_root());
+	if (fs_read_file(path, MOUNTS_MAX, &mounts, err) < 0 ||
+	    find_one(membership, &mounts, "memory", &ret->memory, err) < 0 ||
+	    find_one(membership, &mounts, "cpu", &ret->cpu, err) < 0 ||
+	    find_one(membership, &mounts, "cpuacct", &ret->cpuacct, err) < 0 ||
+	    find_one(membership, &mounts, "", &ret->unified, err) < 0)
+		return -1;
+	return 0;
+}
+
+int cgroup_open_in(const struct cgroup_folder *folder, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof path, "%s/%s", folder->path, name) >= (int)sizeof path)
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+bool cgroup_usable(const struct cgroup_folder *folder)
+{
+	return folder->path[0] && !folder->root;
 }

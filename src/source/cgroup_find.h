@@ -1,4 +1,4 @@
-/* Where a process's control groups lie: /proc/PID/cgroup joined with the mounts of the cgroup file systems.
+/* Where a process's control groups lie: its /proc/PID/cgroup joined with the mounts of the cgroup file systems.
  *
  * Versions 1 and 2 may be mounted side by side, and in a container what is mounted may be a part of the hierarchy. */
 #ifndef ASSAY_SOURCE_CGROUP_FIND_H
@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -18,8 +17,19 @@ struct cgroup_folder {
 	bool root;  /* it is the hierarchy's root, which has next to no figures of its own */
 };
 
-/* Finds the folder of the version 1 controller ("memory"), or of version 2 (""), of the process; pid 0: this process.
- * 0 with ret->path "" where there is none; fails only where /proc cannot be read. */
-int cgroup_find(pid_t pid, const char *controller, struct cgroup_folder *ret, struct error *err);
+/* The folders of the version 1 controllers, and that of version 2. */
+struct cgroup_place {
+	struct cgroup_folder memory, cpu, cpuacct, unified;
+};
+
+/* Finds them for the process whose /proc/PID/cgroup says `membership`. 0, also where there are none; fails only where
+ * this process's mounts cannot be read. */
+int cgroup_find(const char *membership, struct cgroup_place *ret, struct error *err);
+
+/* Opens a file of the group for reading; the descriptor, or -errno. */
+int cgroup_open_in(const struct cgroup_folder *folder, const char *name);
+
+/* Whether figures can be asked for there. */
+bool cgroup_usable(const struct cgroup_folder *folder);
 
 #endif

@@ -1,4 +1,5 @@
-/* CPU time, threads and page faults of the tree, from /proc/PID/stat and each process's CPU clock.
+/* CPU time, threads and page faults of the tree, from /proc/PID/stat and each process's CPU clock; CPU time of single
+ * threads and their waits for a CPU from schedstat.
  *
  * The clock of a process that sleeps costs a tenth of reading stat and says that nothing has happened, so only those
  * that run are read. Totals hold what ended processes used too; see model/usage.h. */
@@ -19,16 +20,16 @@
 #define STAT_EVERY_NS (50 * NS_PER_MS)
 /* And one whose clock stands still, so that its counters cannot have changed. */
 #define STAT_ASLEEP_EVERY_NS (5 * NS_PER_S)
-#define WAITS_FACTOR 5000 /* at most 0.02% of a core for schedstat */
+#define LOOK_FACTOR 2000 /* at most 0.05% of a core for schedstat */
 
 struct cpu_state {
-	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches; /* series */
+	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches, busiest; /* series */
 	int64_t ns_per_tick;
 	bool clocks; /* pids mean the same to clock_gettime as in /proc */
 	/* Of the processes that sleep, those are looked at in a tick whose pid and `turn` add up to a multiple. */
 	unsigned turn, share;
-	struct thread_waits waits;
-	struct pace waits_pace;
+	struct thread_table by_thread;
+	struct pace look_pace;
 	struct own_series own;
 };
 
@@ -56,7 +57,7 @@ static int cpu_open(struct source_context *c, void **ret_state, struct error *wh
 		return error_set(why_not, "out of memory");
 	s->clocks = self == (uint64_t)getpid();
 	s->ns_per_tick = NS_PER_S / sysconf(_SC_CLK_TCK);
-	thread_waits_init(&s->waits);
+	thread_table_init(&s->by_thread);
 	s->user = define(c, "cpu.user", "s", SERIES_COUNTER);
 	s->system = define(c, "cpu.system", "s", SERIES_COUNTER);
 	s->total = define(c, "cpu.total", "s", SERIES_COUNTER);
@@ -64,11 +65,12 @@ static int cpu_open(struct source_context *c, void **ret_state, struct error *wh
 	s->processes = define(c, "cpu.processes", "count", SERIES_GAUGE);
 	s->minor_faults = define(c, "memory.faults.minor", "count", SERIES_COUNTER);
 	s->major_faults = define(c, "memory.faults.major", "count", SERIES_COUNTER);
-	s->waited = s->switches = -1;
+	s->waited = s->switches = s->busiest = -1;
 	/* Without CONFIG_SCHED_INFO there is no such file. */
 	if (procfs_read_file(text, sizeof text, "self/schedstat") > 0) {
 		s->waited = define(c, "cpu.runqueue_wait", "s", SERIES_COUNTER);
 		s->switches = define(c, "cpu.switches", "count", SERIES_COUNTER);
+		s->busiest = define(c, "cpu.busiest_thread", "s", SERIES_COUNTER);
 	}
 	*ret_state = s;
 	return 0;
@@ -227,26 +229,29 @@ static void cpu_tick(void *state, struct source_context *c, int64_t now)
 static void cpu_slow(void *state, struct source_context *c, int64_t now)
 {
 	struct cpu_state *s = state;
+	bool looked;
 
-	if (s->waited < 0 || !pace_due(&s->waits_pace, c, now))
+	if (s->waited < 0 || !pace_due(&s->look_pace, c, now))
 		return;
-	thread_waits_read(&s->waits, c->processes);
-	pace_done(&s->waits_pace, now, WAITS_FACTOR);
-	timeline_put(c->timeline, s->waited, now, (double)s->waits.wait_ns / NS_PER_S);
-	timeline_put(c->timeline, s->switches, now, (double)s->waits.slices);
+	looked = thread_table_look(&s->by_thread, c, now);
+	pace_done(&s->look_pace, now, LOOK_FACTOR);
+	timeline_put(c->timeline, s->waited, now, (double)s->by_thread.wait_ns / NS_PER_S);
+	timeline_put(c->timeline, s->switches, now, (double)s->by_thread.slices);
+	if (looked)
+		timeline_put(c->timeline, s->busiest, now, (double)s->by_thread.busiest_ns / NS_PER_S);
 }
 
 static void cpu_close(void *state)
 {
 	struct cpu_state *s = state;
 
-	thread_waits_release(&s->waits);
+	thread_table_release(&s->by_thread);
 	free(s);
 }
 
 const struct source source_cpu = {
 	.name = "cpu",
-	.summary = "CPU time, run-queue wait, threads and page faults of the target's processes",
+	.summary = "CPU time, of single threads too, run-queue wait and page faults of the target's processes",
 	.open = cpu_open,
 	.tick = cpu_tick,
 	.slow = cpu_slow,

@@ -38,6 +38,18 @@ void pace_at_least(struct pace *pace, int64_t now, int64_t ns)
 		pace->next = now + ns;
 }
 
+double running_total(struct running *r, double now)
+{
+	if (r->begun && (r->elsewhere || now + r->offset < r->last))
+		r->offset = r->last - now;
+	/* Rounding may leave the sum a little below. */
+	if (!r->begun || now + r->offset > r->last)
+		r->last = now + r->offset;
+	r->begun = true;
+	r->elsewhere = false;
+	return r->last;
+}
+
 static ssize_t gone_is_zero(ssize_t length)
 {
 	return length == -ESRCH || length == -ENOENT ? 0 : length;

@@ -29,6 +29,17 @@ void pace_done(struct pace *pace, int64_t now, int64_t factor);
 /* For what changes slowly: not before this has passed, either. Call it after pace_done. */
 void pace_at_least(struct pace *pace, int64_t now, int64_t ns);
 
+/* A counter that goes on where what it counts is replaced: a command that moves to another group or network, a device
+ * that is made anew. All 0 in the beginning. */
+struct running {
+	double last, offset;
+	bool begun;
+	bool elsewhere; /* set it where the next total is of something else, which need not be less */
+};
+
+/* The running total after what is read now; it never goes down. */
+double running_total(struct running *r, double now);
+
 /* Reads /proc/PID/NAME by the descriptor kept in *place (p->stat_fd or p->statm_fd), opening it where it is not kept.
  * Returns the length, 0 where the process is gone, or -errno. The text ends with 0. */
 ssize_t living_read(struct source_context *c, struct process *p, int *place, const char *name, char *text, size_t size);

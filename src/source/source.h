@@ -20,6 +20,8 @@ struct source_context {
 	struct process_table *processes; /* kept up to date by the recorder before each call */
 	struct warnings *warnings;
 	pid_t command;                   /* the target's pid, 0 in `doctor` */
+	char *const *argv;               /* its command line, ends with NULL; NULL in `doctor` */
+	bool probe;                      /* looks that cost the target something, though little, are allowed */
 	int64_t interval_ns;             /* the effective tick now */
 	/* Everything is to be read at this tick, however lately it was: at the ends of a run and of a phase. */
 	bool exact;
@@ -28,10 +30,13 @@ struct source_context {
 	void *gone_context;
 };
 
+#define SOURCE_ABSENT (-2)
+
 struct source {
 	const char *name;    /* one word, e.g. "memory" */
 	const char *summary; /* one line for `doctor` */
-	/* 0 and *ret_state (owned by the source until close), or -1 with the reason and what would grant it. */
+	/* 0 and *ret_state (owned by the source until close), or -1 with the reason and what would grant it; or
+	 * SOURCE_ABSENT with a reason: the machine has no such thing, which a run does not warn of. */
 	int (*open)(struct source_context *c, void **ret_state, struct error *why_not);
 	void (*tick)(void *state, struct source_context *c, int64_t now);  /* every interval; NULL: none */
 	void (*slow)(void *state, struct source_context *c, int64_t now);  /* every 100 ms; NULL: none */

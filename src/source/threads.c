@@ -1,24 +1,40 @@
 #include "source/threads.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/procfs.h"
+#include "base/utf8.h"
 
 #define KNOWN_MAX 65536 /* past so many living threads the sums miss some */
+/* A running thread's time is brought up to date at the timer's tick (up to 10 ms); a reading for a phase mark bears the
+ * mark's time, up to 100 ms ago. Where the tick is stopped (nohz_full), the kernel looks once a second. */
+#define LAG_NS (100 * NS_PER_MS)
+#define LAG_TICKLESS_NS (1200 * NS_PER_MS)
 
-void thread_waits_init(struct thread_waits *w)
+void thread_table_init(struct thread_table *t)
 {
-	*w = (struct thread_waits){0};
+	char tickless[16];
+
+	sysfs_read_word(tickless, sizeof tickless, "devices/system/cpu/nohz_full");
+	*t = (struct thread_table){
+		/* Without such CPUs it says nothing, or "(null)". */
+		.lag_ns = tickless[0] >= '0' && tickless[0] <= '9' ? LAG_TICKLESS_NS : LAG_NS,
+		.ns_per_tick = NS_PER_S / sysconf(_SC_CLK_TCK),
+	};
 }
 
-void thread_waits_release(struct thread_waits *w)
+void thread_table_release(struct thread_table *t)
 {
-	free(w->items);
-	thread_waits_init(w);
+	free(t->items);
+	*t = (struct thread_table){0};
 }
 
 static struct thread_known *slot_of(struct thread_known *items, size_t room, int tid)
@@ -35,17 +51,17 @@ static bool may_live(const struct thread_known *known, struct process_table *pro
 {
 	const struct process *p = known->tid ? process_find(processes, known->pid) : NULL;
 
-	return p && known->visit + 2 > p->waits_visits;
+	return p && (uint32_t)p->thread_visits - known->visit < 2;
 }
 
 /* A new table without those that have ended. */
-static int rebuild(struct thread_waits *w, struct process_table *processes)
+static int rebuild(struct thread_table *t, struct process_table *processes)
 {
 	size_t living = 0, room = 256;
 	struct thread_known *items;
 
-	for (size_t i = 0; i < w->room; i++)
-		living += may_live(&w->items[i], processes);
+	for (size_t i = 0; i < t->room; i++)
+		living += may_live(&t->items[i], processes);
 	if (living >= KNOWN_MAX)
 		return -1;
 	while (room < 4 * living)
@@ -53,46 +69,110 @@ static int rebuild(struct thread_waits *w, struct process_table *processes)
 	items = calloc(room, sizeof *items);
 	if (!items)
 		return -1;
-	for (size_t i = 0; i < w->room; i++)
-		if (may_live(&w->items[i], processes))
-			*slot_of(items, room, w->items[i].tid) = w->items[i];
-	free(w->items);
-	w->items = items;
-	w->room = room;
-	w->count = living;
+	for (size_t i = 0; i < t->room; i++)
+		if (may_live(&t->items[i], processes))
+			*slot_of(items, room, t->items[i].tid) = t->items[i];
+	free(t->items);
+	t->items = items;
+	t->room = room;
+	t->count = living;
 	return 0;
 }
 
 /* What all functions below need of a visit to one process. */
 struct visit {
-	struct thread_waits *w;
-	struct process_table *processes;
+	struct thread_table *t;
+	struct source_context *c;
 	const struct process *p;
 	int task_fd;
 	size_t skip, listed, visited, room; /* threads to pass over; listed, visited so far; visited at most */
 };
 
-static void add_reading(struct visit *v, int tid, int64_t wait_ns, int64_t slices)
+static bool had_series(const struct thread_table *t, int tid)
 {
-	struct thread_waits *w = v->w;
-	struct thread_known *known;
+	for (size_t i = 0; i < t->own_count; i++)
+		if (t->own_tids[i] == tid)
+			return true;
+	return false;
+}
 
-	if (2 * (w->count + 1) >= w->room && rebuild(w, v->processes) < 0)
+static void define_series(struct visit *v, struct thread_known *known)
+{
+	CLEANUP(buf_release) struct buf scope;
+	char name[32], comm[72];
+	ssize_t length;
+
+	buf_init(&scope);
+	known->series = OWN_SERIES_NEVER;
+	/* An id that is used again gets no second one. */
+	if (had_series(v->t, known->tid))
 		return;
-	known = slot_of(w->items, w->room, tid);
-	w->count += known->tid == 0;
-	/* Fewer slices than before, or another process: the thread's id has been used again. */
-	if (known->tid == 0 || known->pid != v->p->pid || slices < known->slices)
-		*known = (struct thread_known){.tid = tid, .pid = v->p->pid};
-	w->wait_ns += wait_ns > known->wait_ns ? wait_ns - known->wait_ns : 0;
-	w->slices += slices - known->slices;
+	length = procfs_read_file(comm, sizeof comm, "%d/task/%d/comm", known->pid, known->tid);
+	if (length <= 0) /* it has just ended */
+		return;
+	comm[strcspn(comm, "\n")] = '\0';
+	buf_printf(&scope, "thread %d of %d ", known->tid, known->pid);
+	utf8_append_line(&scope, comm, sizeof comm);
+	if (scope.failed)
+		return;
+	snprintf(name, sizeof name, "thread.%d.cpu", known->tid);
+	known->series = series_define(v->c, &(struct series_desc){name, "s", "cpu", scope.text, SERIES_COUNTER});
+	if (known->series < 0)
+		known->series = OWN_SERIES_NEVER;
+	else
+		v->t->own_tids[v->t->own_count++] = known->tid;
+}
+
+static void put_series(struct thread_table *t, struct source_context *c, int64_t now)
+{
+	for (size_t i = 0; i < t->own_count; i++) {
+		const struct thread_known *known = slot_of(t->items, t->room, t->own_tids[i]);
+
+		if (may_live(known, c->processes))
+			timeline_put(c->timeline, known->series, now, (double)known->cpu_ns / NS_PER_S);
+	}
+}
+
+/* Whether all that a thread which was not known has used was used since the look before. */
+static bool is_new(const struct visit *v)
+{
+	/* The command is new at the first look. A process that was visited before had not this thread then. */
+	if (!v->t->looked || v->p->thread_visits > 0)
+		return true;
+	return v->p->start_ticks >= v->t->began_before / v->t->ns_per_tick;
+}
+
+static void add_reading(struct visit *v, int tid, int64_t cpu_ns, int64_t wait_ns, int64_t slices)
+{
+	struct thread_table *t = v->t;
+	struct thread_known *known;
+	int64_t grown;
+
+	if (2 * (t->count + 1) >= t->room && rebuild(t, v->c->processes) < 0)
+		return;
+	known = slot_of(t->items, t->room, tid);
+	/* Another process, or less behind it than before: the thread's id has been used again. */
+	if (known->tid == 0 || known->pid != v->p->pid || slices < known->slices || cpu_ns < known->cpu_ns) {
+		t->count += known->tid == 0;
+		*known = (struct thread_known){.tid = tid, .pid = v->p->pid, .series = -1};
+		grown = is_new(v) ? cpu_ns : 0;
+	} else {
+		grown = cpu_ns - known->cpu_ns;
+	}
+	t->grown_ns = grown > t->grown_ns ? grown : t->grown_ns;
+	t->wait_ns += wait_ns > known->wait_ns ? wait_ns - known->wait_ns : 0;
+	t->slices += slices - known->slices;
+	known->cpu_ns = cpu_ns;
 	known->wait_ns = wait_ns;
 	known->slices = slices;
-	known->visit = v->p->waits_visits;
+	known->visit = (uint32_t)v->p->thread_visits;
+	if (known->series == -1 && known->cpu_ns >= THREAD_SERIES_AFTER_NS && t->own_count < OWN_SERIES_MAX)
+		define_series(v, known);
 }
 
 static void read_thread(struct visit *v, int tid, int fd)
 {
+	const uint64_t most = INT64_MAX / 4; /* 73 years, so that sums fit */
 	char text[128];
 	ssize_t length = fd < 0 ? fd : procfs_read_record(fd, text, sizeof text);
 	const char *at = text;
@@ -101,8 +181,8 @@ static void read_thread(struct visit *v, int tid, int fd)
 	if (fd >= 0)
 		close(fd);
 	if (length > 0 && scan_u64(&at, text + length, &on_cpu) && scan_u64(&at, text + length, &waited) &&
-	    scan_u64(&at, text + length, &slices) && waited <= INT64_MAX && slices <= INT64_MAX)
-		add_reading(v, tid, (int64_t)waited, (int64_t)slices);
+	    scan_u64(&at, text + length, &slices) && on_cpu <= most && waited <= most && slices <= most)
+		add_reading(v, tid, (int64_t)on_cpu, (int64_t)waited, (int64_t)slices);
 }
 
 /* "TID/schedstat", without snprintf's cost: there may be hundreds of threads. */
@@ -133,13 +213,13 @@ static bool visit_thread(void *context, int tid)
 	return true;
 }
 
-/* Returns how many threads it has visited; w->thread_at is 0 where these were the last ones. */
+/* Returns how many threads it has visited; t->thread_at is 0 where these were the last ones. */
 static size_t visit_process(struct visit *v)
 {
 	const struct process *p = v->p;
 
-	v->skip = v->w->thread_at;
-	v->w->thread_at = 0;
+	v->skip = v->t->thread_at;
+	v->t->thread_at = 0;
 	if (p->threads == 1) {
 		read_thread(v, p->pid, procfs_open("%d/schedstat", p->pid));
 		return 1;
@@ -148,35 +228,69 @@ static size_t visit_process(struct visit *v)
 	if (v->task_fd < 0)
 		return 1;
 	/* Where the folder cannot be listed any more, the process has ended, as its stat will say next. */
-	if (procfs_each_pid(v->task_fd, visit_thread, v) == 0 && v->visited == v->room)
-		v->w->thread_at = v->skip + v->visited;
+	if (procfs_each_pid(v->task_fd, visit_thread, v) == 0 && v->visited == v->room) {
+		v->t->thread_at = v->skip + v->visited;
+		v->t->pid_at = p->pid;
+	}
 	close(v->task_fd);
 	return v->visited;
 }
 
-void thread_waits_read(struct thread_waits *w, struct process_table *processes)
+static void begin_look(struct thread_table *t)
 {
+	struct timespec boot = {0};
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	t->began_before = t->began;
+	t->began = (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec;
+	t->grown_ns = 0;
+}
+
+static void end_look(struct thread_table *t, struct source_context *c, int64_t now)
+{
+	int64_t credit = t->credit_ns + (now > t->looked_at ? now - t->looked_at : 0);
+
+	t->process_at = 0;
+	/* What a thread has used may come late and with it more than there was time: then less came before. But the
+	 * maxima of several that come early and late by turns would add up to more than the time that has passed. */
+	if (!t->looked)
+		credit = t->grown_ns + t->lag_ns;
+	else if (t->grown_ns > credit)
+		t->grown_ns = credit;
+	t->busiest_ns += t->grown_ns;
+	credit -= t->grown_ns;
+	t->credit_ns = credit < t->lag_ns ? credit : t->lag_ns;
+	t->looked = true;
+	t->looked_at = now;
+	put_series(t, c, now);
+}
+
+bool thread_table_look(struct thread_table *t, struct source_context *c, int64_t now)
+{
+	struct process_table *processes = c->processes;
 	size_t visited = 0;
 
-	for (size_t turns = 0; turns < processes->count && visited < THREADS_PER_CALL; turns++) {
-		struct process *p;
+	if (t->process_at == 0 && t->thread_at == 0)
+		begin_look(t);
+	for (; t->process_at < processes->count; t->process_at++) {
+		struct process *p = &processes->items[t->process_at];
+		struct visit v = {.t = t, .c = c, .p = p, .room = THREADS_PER_CALL - visited};
 
-		if (w->process_at >= processes->count) {
-			w->process_at = 0;
-			w->thread_at = 0;
-		}
-		p = &processes->items[w->process_at];
+		if (visited == THREADS_PER_CALL)
+			return false;
+		/* Those that ended have been taken out of the table meanwhile: another one may stand here now. */
+		if (p->pid != t->pid_at)
+			t->thread_at = 0;
 		/* A thread that waits is charged when it gets its CPU, so without CPU time nothing has changed. */
-		if (p->alive && (p->clock_ns < 0 || p->clock_ns != p->clock_at_waits || w->thread_at > 0)) {
-			struct visit v = {.w = w, .processes = processes, .p = p, .room = THREADS_PER_CALL - visited};
-			int64_t clock_ns = p->clock_ns;
-
-			visited += visit_process(&v);
-			if (w->thread_at > 0)
-				return;
-			p->clock_at_waits = clock_ns;
-			p->waits_visits++;
-		}
-		w->process_at++;
+		if (!p->alive || (p->clock_ns >= 0 && p->clock_ns == p->clock_at_threads && t->thread_at == 0))
+			continue;
+		if (t->thread_at == 0)
+			p->clock_at_threads = p->clock_ns;
+		visited += visit_process(&v);
+		if (t->thread_at > 0)
+			return false;
+		p->thread_visits++;
 	}
+	end_look(t, c, now);
+	return true;
 }
