@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/units.h"
@@ -13,7 +14,9 @@
 #include "engine/engine.h"
 #include "exec/machine.h"
 #include "exec/tree.h"
+#include "record/judging.h"
 #include "source/source.h"
+#include "store/peakfile.h"
 #include "store/timeline_file.h"
 
 #define CLEAN_WINDOW_NS INT64_C(200000000)
@@ -152,6 +155,29 @@ static void check_clean(struct checks *checks)
 	}
 }
 
+/* The peak that verdicts on memory bandwidth are held against, where a run has left one. */
+static void check_bandwidth(struct checks *checks, const struct machine *m)
+{
+	struct check *c = add(checks, "machine", "bandwidth", "");
+	struct peak_identity id = judging_identity(m);
+	struct bandwidth b;
+	char when[40], together[48] = "";
+	int got = peakfile_load(&id, &b, &c->why_not);
+
+	c->available = got == 0;
+	if (got > 0)
+		error_set(&c->why_not, "not measured yet: measured after the first run whose verdict needs it");
+	else if (got < 0)
+		error_prefix(&c->why_not, "measured anew after the next run whose verdict needs it");
+	if (got != 0)
+		return;
+	clock_iso8601(b.wall_ns, when, sizeof when);
+	if (b.threads > 1)
+		snprintf(together, sizeof together, ", %.1f GB/s by %d threads", b.all / 1e9, b.threads);
+	snprintf(c->about, sizeof c->about, "memory is read at %.1f GB/s by one thread%s, measured %.10s", b.one / 1e9,
+		 together, when);
+}
+
 static void print_machine(const struct machine *m)
 {
 	printf("assay %s on %s, Linux %s, %s\n", ASSAY_VERSION, m->system, m->kernel, m->architecture);
@@ -252,6 +278,7 @@ static int run(int argc, char **argv)
 	check_engines(&checks);
 	check_tools(&checks);
 	check_clean(&checks);
+	check_bandwidth(&checks, &machine);
 	if (args.json && !checks.failed)
 		checks.failed = print_json(&machine, &checks) < 0;
 	else if (!checks.failed)

@@ -72,6 +72,8 @@ static int finish_output(void)
 
 int main(int argc, char **argv)
 {
+	/* Most answers fit, so that the one write at the end tells what is wrong with it. */
+	static char answer[65536];
 	int status;
 
 	if (fill_standard_descriptors() < 0) {
@@ -79,6 +81,8 @@ int main(int argc, char **argv)
 			strerror(errno));
 		return EXIT_TROUBLE;
 	}
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, answer, _IOFBF, sizeof answer);
 	status = dispatch(argc, argv);
 	if (finish_output() < 0 && status == EXIT_DONE)
 		status = EXIT_TROUBLE;

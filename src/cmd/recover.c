@@ -8,8 +8,9 @@
 #include "base/fs.h"
 #include "cmd/terminal.h"
 #include "record/finish.h"
+#include "record/judging.h"
+#include "record/results.h"
 #include "report/summary.h"
-#include "store/runjson.h"
 
 struct recover_args {
 	bool force, quiet, json;
@@ -56,6 +57,7 @@ static int recover(const struct recover_args *a, const char *path)
 	CLEANUP(run_release) struct run run;
 	CLEANUP(json_cleanup) json_t *begin = NULL;
 	CLEANUP(json_cleanup) json_t *json = NULL;
+	struct judging_options judging = {.probe = false};
 	struct error err;
 	int recorder;
 
@@ -81,8 +83,9 @@ static int recover(const struct recover_args *a, const char *path)
 		error_prefix(&err, "%s: nothing to recover", path);
 		return trouble(&err, EXIT_USAGE);
 	}
-	json = runjson_build(&run, begin);
-	if (!json || json_write_file(dir.run_json, json, &err) < 0)
+	if (judging_run(&run, begin, &judging, &err) < 0)
+		warnings_add(&run.warnings, "What limited the run is not told: %s.", err.text);
+	if (results_write(&dir, begin, &run, &json, &err) < 0)
 		return trouble(&err, EXIT_TROUBLE);
 	return show(a, &run, json, dir.path);
 }

@@ -20,7 +20,7 @@ struct run_args {
 	const char *out, *label, *engine, *precheck, *json;
 	struct option_list env;
 	double timeout_s, interval_ms;
-	bool wait_tree, exit_zero, quiet, summary_only;
+	bool wait_tree, exit_zero, quiet, summary_only, no_probe;
 };
 
 static const struct option options[] = {
@@ -38,6 +38,8 @@ static const struct option options[] = {
 	 "parser for the command's output: auto, none, or one that `assay doctor` lists", "auto"},
 	{"precheck", 0, OPTION_CHOICE, offsetof(struct run_args, precheck), "WHAT",
 	 "when the machine is busy or short of memory before the run", "warn", "wait|refuse|warn|off"},
+	{"no-probe", 0, OPTION_FLAG, offsetof(struct run_args, no_probe), NULL,
+	 "do not measure how fast memory can be read, nor look at which pages are touched", NULL},
 	{"wait-tree", 0, OPTION_FLAG, offsetof(struct run_args, wait_tree), NULL,
 	 "wait for descendants that outlive the command, too", NULL},
 	{"summary-only", 0, OPTION_FLAG, offsetof(struct run_args, summary_only), NULL,
@@ -135,7 +137,9 @@ static int run_with(const struct run_args *a, char **command)
 		.precheck = precheck_of(a->precheck),
 		.wait_tree = a->wait_tree,
 		.summary_only = a->summary_only,
+		.no_probe = a->no_probe,
 		.say = say,
+		.progress = !a->quiet && isatty(STDERR_FILENO) ? say : NULL,
 	};
 	CLEANUP(record_result_release) struct record_result result;
 	struct error err;

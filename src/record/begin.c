@@ -7,7 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "exec/memory_room.h"
 #include "model/mask.h"
+#include "record/judging.h"
+#include "store/peakfile.h"
 
 #define LOOK_NS (200 * NS_PER_MS)
 #define WAIT_STEP_NS (2 * NS_PER_S)
@@ -117,6 +120,9 @@ static json_t *machine_json(void)
 {
 	json_t *object = json_object();
 	struct machine m;
+	struct last_cache cache;
+	struct peak_identity id;
+	struct bandwidth peak;
 
 	machine_read(&m);
 	json_put_text(object, "cpu_model", m.cpu_model);
@@ -130,6 +136,13 @@ static json_t *machine_json(void)
 	json_put_text(object, "boot_id", m.boot_id);
 	if (*m.hypervisor)
 		json_put_text(object, "hypervisor", m.hypervisor);
+	last_cache_read(&cache);
+	if (cache.all > 0)
+		json_put_number(object, "cache_mib", cache.all / 1048576);
+	/* One that cannot be read is measured anew where a verdict needs it. */
+	id = judging_identity(&m);
+	if (peakfile_load(&id, &peak, NULL) == 0)
+		json_object_set_new(object, "memory_bandwidth", bandwidth_json(&peak));
 	return object;
 }
 

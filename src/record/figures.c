@@ -7,11 +7,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/window.h"
+#include "record/series.h"
 
 enum figure_kind {
 	FIGURE_GROWTH, /* of a counter */
 	FIGURE_SHARE,  /* of a counter of seconds: growth per second of the phase */
 	FIGURE_MAX,    /* of a gauge */
+	FIGURE_MIN,
+	FIGURE_LOOKS, /* mean of a gauge's points in the phase: each speaks of its own moment only, not of what follows
+		       */
 };
 
 /* Which series becomes which figure. */
@@ -43,8 +47,26 @@ static const struct figure {
 	{"pressure.memory.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_memory_full)},
 	{"pressure.io.some", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_some)},
 	{"pressure.io.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_full)},
-	{"cgroup.oom_kills", FIGURE_GROWTH, offsetof(struct phase_figures, oom_kills)},
+	{"cpu.busiest_thread", FIGURE_GROWTH, offsetof(struct phase_figures, busiest_thread_s)},
+	{"memory.touched", FIGURE_LOOKS, offsetof(struct phase_figures, touched_rate)},
 	{"machine.refaults.file", FIGURE_GROWTH, offsetof(struct phase_figures, machine_refault_bytes)},
+	{"machine.cpu.busy", FIGURE_GROWTH, offsetof(struct phase_figures, machine_busy_s)},
+	{"machine.cpu.steal", FIGURE_GROWTH, offsetof(struct phase_figures, machine_steal_s)},
+	{"machine.faults.major", FIGURE_GROWTH, offsetof(struct phase_figures, machine_major_faults)},
+	{"machine.swap.in", FIGURE_GROWTH, offsetof(struct phase_figures, swap_in)},
+	{"machine.swap.out", FIGURE_GROWTH, offsetof(struct phase_figures, swap_out)},
+	{"machine.memory.available", FIGURE_MIN, offsetof(struct phase_figures, memory_available)},
+	{"cgroup.memory.current", FIGURE_MAX, offsetof(struct phase_figures, group_memory_peak)},
+	{"cgroup.oom_kills", FIGURE_GROWTH, offsetof(struct phase_figures, oom_kills)},
+	{"cgroup.memory.limit", FIGURE_MIN, offsetof(struct phase_figures, memory_limit)},
+	{"cgroup.cpu.quota", FIGURE_MIN, offsetof(struct phase_figures, quota)},
+	{"cgroup.cpu.periods", FIGURE_GROWTH, offsetof(struct phase_figures, quota_periods)},
+	{"cgroup.cpu.throttled_periods", FIGURE_GROWTH, offsetof(struct phase_figures, throttled_periods)},
+	{"cgroup.cpu.throttled", FIGURE_GROWTH, offsetof(struct phase_figures, throttled_s)},
+	{"cgroup.refaults.file", FIGURE_GROWTH, offsetof(struct phase_figures, group_refault_bytes)},
+	{"cgroup.pressure.cpu.some", FIGURE_SHARE, offsetof(struct phase_figures, group_psi_cpu_some)},
+	{"cgroup.pressure.memory.some", FIGURE_SHARE, offsetof(struct phase_figures, group_psi_memory_some)},
+	{"cgroup.pressure.io.some", FIGURE_SHARE, offsetof(struct phase_figures, group_psi_io_some)},
 };
 
 #define FIGURES (sizeof figures / sizeof *figures)
@@ -61,7 +83,13 @@ struct gathering {
 	int *figure_of;       /* by series id; -1: none */
 	size_t ids;
 	size_t phase_count;
+	struct series_gathering *series;
 };
+
+static bool is_counter(enum figure_kind kind)
+{
+	return kind == FIGURE_GROWTH || kind == FIGURE_SHARE;
+}
 
 static int begin_gathering(struct gathering *g, const struct run *run, struct error *err)
 {
@@ -71,7 +99,7 @@ static int begin_gathering(struct gathering *g, const struct run *run, struct er
 		return error_set(err, "out of memory for the figures of %zu phases", g->phase_count);
 	for (size_t f = 0; f < FIGURES; f++) {
 		struct window *items = g->items + f * g->phase_count;
-		enum series_kind kind = figures[f].kind == FIGURE_MAX ? SERIES_GAUGE : SERIES_COUNTER;
+		enum series_kind kind = is_counter(figures[f].kind) ? SERIES_COUNTER : SERIES_GAUGE;
 
 		for (size_t i = 0; i < g->phase_count; i++) {
 			items[i].start = run->phases.items[i].start;
@@ -110,7 +138,23 @@ static int note_series(struct gathering *g, const struct wire_series *series, ui
 		if (strcmp(figures[f].series, name) == 0)
 			g->figure_of[g->ids] = (int)f;
 	g->ids++;
-	return 0;
+	return series_gather_define(g->series, series, used, err);
+}
+
+/* In windows_point the level of the last point holds; a look's does not, so it is added as one of no length. */
+static void note_look(struct gather *to, int64_t t, double value)
+{
+	struct windows *each[] = {&to->phases, &to->whole};
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < each[k]->count; i++) {
+			struct window *w = &each[k]->items[i];
+
+			if (t < w->start || t > w->end)
+				continue;
+			w->area += value;
+			w->width += 1;
+		}
 }
 
 static void note_points(struct gathering *g, const struct wire_points *points, uint32_t used)
@@ -120,8 +164,13 @@ static void note_points(struct gathering *g, const struct wire_points *points, u
 	for (size_t n = (used - sizeof *points) / sizeof *p; n > 0; n--, p++) {
 		int f = p->id < g->ids ? g->figure_of[p->id] : -1;
 
+		series_gather_point(g->series, p->id, points->t, p->value);
 		if (f < 0)
 			continue;
+		if (figures[f].kind == FIGURE_LOOKS) {
+			note_look(&g->gathers[f], points->t, p->value);
+			continue;
+		}
 		windows_point(&g->gathers[f].phases, points->t, p->value);
 		windows_point(&g->gathers[f].whole, points->t, p->value);
 	}
@@ -141,6 +190,12 @@ static void put_figure(struct phase_figures *to, size_t f, const struct window *
 	case FIGURE_MAX:
 		*field = w->max;
 		break;
+	case FIGURE_MIN:
+		*field = w->min;
+		break;
+	case FIGURE_LOOKS:
+		*field = w->width > 0 ? w->area / w->width : NAN;
+		break;
 	}
 }
 
@@ -153,6 +208,7 @@ static void end_gathering(struct gathering *g, struct run *run)
 			put_figure(&run->figures[i], f, &g->items[f * g->phase_count + i]);
 		put_figure(&run->whole, f, &g->gathers[f].whole_item);
 	}
+	series_gather_end(g->series);
 }
 
 static int read_points(struct gathering *g, struct segment_reader *reader, struct error *err)
@@ -182,12 +238,13 @@ int figures_read(struct segment_reader *reader, struct run *run, struct error *e
 		return error_set(err, "out of memory for the figures of %zu phases", run->phases.count);
 	for (size_t i = 0; i < run->phases.count; i++)
 		run->figures[i] = phase_figures_none;
-	failed = begin_gathering(&g, run, err);
+	failed = begin_gathering(&g, run, err) < 0 || series_gather_begin(run, &g.series, err) < 0 ? -1 : 0;
 	if (!failed) {
 		failed = read_points(&g, reader, err);
 		/* What was read before the damage is good. */
 		end_gathering(&g, run);
 	}
+	series_gather_free(g.series);
 	free(g.items);
 	free(g.figure_of);
 	return failed;

@@ -95,42 +95,45 @@ static void open_sources(struct monitor *m)
 {
 	for (size_t i = 0; i < source_count; i++) {
 		struct error why;
+		int opened = sources[i]->open(&m->context, &m->states[i], &why);
 
-		m->open[i] = sources[i]->open(&m->context, &m->states[i], &why) == 0;
-		if (!m->open[i])
+		m->open[i] = opened == 0;
+		if (opened < 0 && opened != SOURCE_ABSENT)
 			warnings_add(m->warnings, "Not observed, %s: %s.", sources[i]->name, why.text);
 	}
 }
 
-int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns,
-		struct warnings *warnings, struct monitor **ret, struct error *err)
+int monitor_new(const struct monitor_options *o, struct warnings *warnings, struct monitor **ret, struct error *err)
 {
 	struct monitor *m = calloc(1, sizeof *m);
-	int failed;
+	int failed = 0;
 
 	if (!m)
 		return error_set(err, "out of memory for the monitor");
 	m->warnings = warnings;
-	m->command_line = command_line;
-	m->requested = m->interval = interval_ns;
-	m->slow = interval_ns > SLOW_NS ? interval_ns : SLOW_NS;
+	m->command_line = o->command_line;
+	m->requested = m->interval = o->interval_ns;
+	m->slow = o->interval_ns > SLOW_NS ? o->interval_ns : SLOW_NS;
 	process_table_init(&m->processes);
 	timeline_init(&m->timeline, (struct timeline_sink){m, on_define, on_points});
-	failed = segment_path ? segment_create(&m->segment, segment_path, SEGMENT_KIND_MONITOR, SEGMENT_CAPACITY) : 0;
+	if (o->segment_path)
+		failed = segment_create(&m->segment, o->segment_path, SEGMENT_KIND_MONITOR, SEGMENT_CAPACITY);
 	if (failed)
-		warnings_add(warnings, "%s: %s: no counters are kept of this run.", segment_path, strerror(-failed));
+		warnings_add(warnings, "%s: %s: no counters are kept of this run.", o->segment_path, strerror(-failed));
 	m->context = (struct source_context){
 		.timeline = &m->timeline,
 		.processes = &m->processes,
 		.warnings = warnings,
-		.command = command,
-		.interval_ns = interval_ns,
+		.command = o->command,
+		.argv = o->argv,
+		.probe = o->probe,
+		.interval_ns = o->interval_ns,
 		.process_gone = on_gone,
 		.gone_context = m,
 	};
 	m->states = calloc(source_count, sizeof *m->states);
 	m->open = calloc(source_count, sizeof *m->open);
-	if (!m->states || !m->open || tree_new(command, helper, &m->processes, &m->tree, err) < 0) {
+	if (!m->states || !m->open || tree_new(o->command, o->helper, &m->processes, &m->tree, err) < 0) {
 		if (!m->states || !m->open)
 			error_set(err, "out of memory for the monitor");
 		monitor_free(m);

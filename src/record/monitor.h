@@ -21,10 +21,20 @@
 
 struct monitor;
 
-/* `segment_path` NULL: nothing is kept. `command_line` (borrowed, masked) stands for the command in the report where it
- * ended before its own could be read. A source that is not here is named in *warnings, with its reason. */
-int monitor_new(const char *segment_path, pid_t command, const char *command_line, pid_t helper, int64_t interval_ns,
-		struct warnings *warnings, struct monitor **ret, struct error *err);
+/* All borrowed, until monitor_free. */
+struct monitor_options {
+	const char *segment_path; /* NULL: nothing is kept */
+	pid_t command, helper;
+	char *const *argv;         /* of the command, ends with NULL */
+	const char *command_line;  /* masked: stands for the command in the report where it ended before its own could
+				    * be read */
+	int64_t interval_ns;
+	bool probe; /* looks that cost the target something, though little, are allowed */
+};
+
+/* A source that is not here is named in *warnings (borrowed), with its reason. */
+int monitor_new(const struct monitor_options *options, struct warnings *warnings, struct monitor **ret,
+		struct error *err);
 
 /* Ends in good order: closes the segment. NULL accepted. */
 void monitor_free(struct monitor *m);

@@ -15,9 +15,11 @@
 #include "exec/launch.h"
 #include "record/begin.h"
 #include "record/finish.h"
+#include "record/judging.h"
 #include "record/markers.h"
 #include "record/monitor.h"
 #include "record/recording.h"
+#include "record/results.h"
 #include "store/runjson.h"
 
 /* Set by a signal while the results are made. */
@@ -135,12 +137,19 @@ static void on_mark(void *context, int64_t t, bool has_time, const char *name, s
 static int start_watching(struct recording *r, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
+	struct monitor_options options = {
+		.segment_path = r->has_dir ? d->monitor_seg : NULL,
+		.command = r->command,
+		.helper = launch_helper_pid(r->launch),
+		.argv = r->options->argv,
+		.command_line = r->run->command_line,
+		.interval_ns = (int64_t)(r->options->interval_ms * 1e6),
+		.probe = !r->options->no_probe,
+	};
 	struct error why;
 
 	raise_descriptor_limit();
-	if (monitor_new(r->has_dir ? d->monitor_seg : NULL, r->command, r->run->command_line,
-			launch_helper_pid(r->launch), (int64_t)(r->options->interval_ms * 1e6), &r->run->warnings,
-			&r->monitor, err) < 0)
+	if (monitor_new(&options, &r->run->warnings, &r->monitor, err) < 0)
 		return -1;
 	r->markers.fd = r->markers.notify = -1;
 	if (r->has_dir && markers_open(&r->markers, d->markers_log, on_mark, r, &why) < 0)
@@ -240,6 +249,12 @@ static void finish(struct recording *r, json_t *begin)
 {
 	int64_t cpu_before = clock_process_ns();
 	struct run *run = r->run;
+	struct judging_options judging = {
+		.probe = r->has_dir && !r->options->no_probe,
+		.hurry = &hurry,
+		.progress = r->options->progress,
+		.progress_context = r->options->say_context,
+	};
 	struct error err;
 
 	if (!r->drained && !r->gone)
@@ -248,16 +263,17 @@ static void finish(struct recording *r, json_t *begin)
 	let_signals_hurry(r);
 	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
+	if (judging_run(run, begin, &judging, &err) < 0)
+		warnings_add(&run->warnings, "What limited the run is not told: %s.", err.text);
 	run->cost_finish_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
 	run->cost_max_rss = own_peak_rss();
-	r->result->json = runjson_build(run, begin);
-	if (!r->has_dir)
+	if (!r->has_dir) {
+		r->result->json = runjson_build(run, begin);
 		return;
-	rundir_clear_way(r->result->dir.run_json);
-	r->result->kept = r->result->json && json_write_file(r->result->dir.run_json, r->result->json, &err) == 0;
+	}
+	r->result->kept = results_write(&r->result->dir, begin, run, &r->result->json, &err) == 0;
 	if (!r->result->kept)
-		warnings_add(&run->warnings, "run.json was not written: %s.",
-			     r->result->json ? err.text : "out of memory");
+		warnings_add(&run->warnings, "run.json was not written: %s.", err.text);
 }
 
 static void note_markers(struct recording *r)

@@ -22,9 +22,12 @@ struct record_options {
 	double interval_ms;
 	enum precheck precheck;
 	bool wait_tree, summary_only;
+	bool no_probe;             /* neither look at pages touched, nor measure memory bandwidth */
 	/* Something for the person at the terminal, a sentence; may be NULL. */
 	void (*say)(void *context, const char *text);
-	void *say_context;
+	/* What assay is doing that takes a while; NULL where nobody is watching. */
+	void (*progress)(void *context, const char *text);
+	void *say_context; /* of both */
 };
 
 struct record_result {

@@ -7,8 +7,13 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "base/wrap.h"
+#include "report/tables.h"
 
+#define FOLD 110 /* columns */
 #define PHASES_SHOWN 12
+#define LIMITS_SHOWN 6
+#define MOVEMENTS_SHOWN 6
 #define WARNINGS_SHOWN 5
 #define TESTS_SHOWN 6
 #define COMMAND_COLUMNS 90
@@ -55,42 +60,69 @@ static void print_totals(const struct run *run, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void phase_row(struct table *t, const struct phase *p, const struct phase_figures *f)
+static void print_left_out(size_t count, const char *what, struct buf *out)
 {
-	double lasted = (double)(p->end - p->start) / 1e9;
-
-	if (strcmp(p->name, phase_group_name(p->group)) == 0 || p->group == GROUP_OTHER)
-		table_cell(t, "%s", p->name);
-	else
-		table_cell(t, "%s (%s)", p->name, phase_group_name(p->group));
-	table_cell(t, "%s", units_seconds(lasted).text);
-	table_cell(t, "%s", units_seconds(f->cpu_s).text);
-	if (lasted > 0 && !isnan(f->cpu_s))
-		table_cell(t, "%.2f", f->cpu_s / lasted);
-	else
-		table_cell(t, "n/a");
-	table_cell(t, "%s", units_bytes(f->rss_peak).text);
-	table_cell(t, "%s", units_bytes(f->read_bytes).text);
-	table_cell(t, "%s", units_bytes(f->write_bytes).text);
-	table_cell(t, "%s", units_count(round(f->major_faults)).text);
+	if (count)
+		buf_printf(out, "  ... and %zu more %s in run.json\n", count, what);
 }
 
 static void print_phases(const struct run *run, struct buf *out)
 {
-	static const char *const heads[] = {"phase",	"time", "CPU",	   "cores",
-					    "RSS peak", "read", "written", "major faults"};
 	CLEANUP(table_release) struct table t;
-	size_t shown = run->phases.count < PHASES_SHOWN ? run->phases.count : PHASES_SHOWN - 1;
+	const char *align;
+	size_t left_out = tables_phases(run, PHASES_SHOWN, &t, &align);
 
-	table_init(&t, sizeof heads / sizeof *heads);
-	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-		table_cell(&t, "%s", heads[i]);
-	for (size_t i = 0; i < shown; i++)
-		phase_row(&t, &run->phases.items[i], &run->figures[i]);
 	buf_putc(out, '\n');
-	table_print(&t, "lrrrrrrr", "  ", out);
-	if (shown < run->phases.count)
-		buf_printf(out, "  ... and %zu more phases in run.json\n", run->phases.count - shown);
+	table_print(&t, align, "  ", out);
+	print_left_out(left_out, "phases", out);
+}
+
+static void print_limits(const struct run *run, struct buf *out)
+{
+	CLEANUP(table_release) struct table t;
+	const char *align;
+	size_t left_out = tables_limits(run, LIMITS_SHOWN, &t, &align);
+
+	if (t.count == t.columns)
+		return;
+	t.fold = FOLD;
+	buf_putc(out, '\n');
+	table_print(&t, align, "  ", out);
+	print_left_out(left_out, "limits", out);
+}
+
+static void print_threads(const struct run *run, struct buf *out)
+{
+	CLEANUP(table_release) struct table t;
+	const char *align;
+
+	tables_threads(run, LIMITS_SHOWN, &t, &align);
+	if (t.count == t.columns || !(run->whole.threads_max > 1))
+		return;
+	buf_putc(out, '\n');
+	table_print(&t, align, "  ", out);
+}
+
+static void print_movements(const struct run *run, bool colour, struct buf *out)
+{
+	static const char *const colours[] = {
+		[MOVEMENT_INFO] = "", [MOVEMENT_NOTE] = "\033[36m", [MOVEMENT_WARNING] = "\033[33m"};
+	size_t shown = run->movement_count <= MOVEMENTS_SHOWN ? run->movement_count : MOVEMENTS_SHOWN - 1;
+
+	if (shown)
+		buf_puts(out, "\n  moved:\n");
+	for (size_t i = 0; i < shown; i++) {
+		const struct movement *m = &run->movements[i];
+		CLEANUP(buf_release) struct buf line;
+		bool coloured = colour && m->level != MOVEMENT_INFO;
+
+		buf_init(&line);
+		utf8_append_line(&line, m->text, sizeof m->text);
+		buf_printf(out, "    %s%-7s%s  ", coloured ? colours[m->level] : "", movement_level_name(m->level),
+			   coloured ? "\033[0m" : "");
+		wrap_append(out, line.text, 13, 13, FOLD);
+	}
+	print_left_out(run->movement_count - shown, "movements", out);
 }
 
 static void print_rate(const char *name, double rate, double deviation, struct buf *out)
@@ -177,6 +209,9 @@ void summary_print(const struct run *run, const char *where, bool colour, struct
 	if (run->phases.count > 1 && run->figures)
 		print_phases(run, out);
 	print_engine(run, out);
+	print_limits(run, out);
+	print_threads(run, out);
+	print_movements(run, colour, out);
 	print_warnings(run, !where, colour, out);
 	buf_putc(out, '\n');
 	print_cost(run, out);

@@ -30,6 +30,7 @@ void rundir_release(struct rundir *d)
 	free(d->run_json);
 	free(d->begin_json);
 	free(d->timeline_h5);
+	free(d->summary_md);
 	free(d->stdout_log);
 	free(d->stderr_log);
 	free(d->terminal_log);
@@ -52,6 +53,7 @@ static int name_files(struct rundir *d, const char *path, struct error *err)
 	named.run_json = fs_join(named.path, "run.json");
 	named.begin_json = fs_join(named.path, "begin.json");
 	named.timeline_h5 = fs_join(named.path, "timeline.h5");
+	named.summary_md = fs_join(named.path, "summary.md");
 	named.stdout_log = fs_join(named.path, "stdout.log");
 	named.stderr_log = fs_join(named.path, "stderr.log");
 	named.terminal_log = fs_join(named.path, "terminal.log");
@@ -59,8 +61,9 @@ static int name_files(struct rundir *d, const char *path, struct error *err)
 	named.segments = fs_join(named.path, "segments");
 	named.monitor_seg = fs_join(named.path, "segments/monitor.seg");
 	named.output_seg = fs_join(named.path, "segments/output.seg");
-	if (!named.run_json || !named.begin_json || !named.timeline_h5 || !named.stdout_log || !named.stderr_log ||
-	    !named.terminal_log || !named.markers_log || !named.segments || !named.monitor_seg || !named.output_seg) {
+	if (!named.run_json || !named.begin_json || !named.timeline_h5 || !named.summary_md || !named.stdout_log ||
+	    !named.stderr_log || !named.terminal_log || !named.markers_log || !named.segments || !named.monitor_seg ||
+	    !named.output_seg) {
 		rundir_release(&named);
 		return error_set(err, "%s: out of memory", path);
 	}

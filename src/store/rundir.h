@@ -11,6 +11,7 @@ struct rundir {
 	char *run_json; /* all owned by the struct */
 	char *begin_json;
 	char *timeline_h5;
+	char *summary_md;
 	char *stdout_log, *stderr_log, *terminal_log;
 	char *markers_log;
 	char *segments; /* the folder */

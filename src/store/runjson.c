@@ -1,8 +1,10 @@
 #include "store/runjson.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "store/peakfile.h"
 
 #define MIB 1048576.0
 
@@ -43,12 +45,66 @@ static void put_figures(json_t *o, const struct phase_figures *f)
 	put_whole(o, "minor_faults", f->minor_faults);
 	put_whole(o, "major_faults", f->major_faults);
 	put_whole(o, "oom_kills", f->oom_kills);
+	put(o, "busiest_thread_s", f->busiest_thread_s);
+	put(o, "touched_mib_per_s", f->touched_rate / MIB);
+	put(o, "machine_busy_s", f->machine_busy_s);
+	put(o, "machine_steal_s", f->machine_steal_s);
+	put_whole(o, "machine_major_faults", f->machine_major_faults);
+	put(o, "machine_swap_in_mib", f->swap_in / MIB);
+	put(o, "machine_swap_out_mib", f->swap_out / MIB);
 	put(o, "machine_refault_mib", f->machine_refault_bytes / MIB);
+	put(o, "cgroup_refault_mib", f->group_refault_bytes / MIB);
+	put(o, "machine_available_mib", f->memory_available / MIB);
+	put(o, "cgroup_memory_peak_mib", f->group_memory_peak / MIB);
+	put(o, "cgroup_memory_limit_mib", f->memory_limit / MIB);
+	put(o, "cgroup_quota_cpus", f->quota);
+	put_whole(o, "cgroup_quota_periods", f->quota_periods);
+	put_whole(o, "cgroup_throttled_periods", f->throttled_periods);
+	put(o, "cgroup_throttled_s", f->throttled_s);
+	put(o, "cgroup_pressure_cpu_some", f->group_psi_cpu_some);
+	put(o, "cgroup_pressure_memory_some", f->group_psi_memory_some);
+	put(o, "cgroup_pressure_io_some", f->group_psi_io_some);
 	put(o, "pressure_cpu_some", f->psi_cpu_some);
 	put(o, "pressure_memory_some", f->psi_memory_some);
 	put(o, "pressure_memory_full", f->psi_memory_full);
 	put(o, "pressure_io_some", f->psi_io_some);
 	put(o, "pressure_io_full", f->psi_io_full);
+}
+
+#define USERS_SHOWN 8
+#define USER_SHARE 0.01 /* of the phase's CPU time */
+
+/* Who used the CPU: the series "process.PID.cpu" or "thread.TID.cpu" that grew most in the phase, in that order. */
+static json_t *users_json(const struct run *run, size_t phase, const char *class)
+{
+	const struct run_series *shown[USERS_SHOWN] = {NULL};
+	json_t *array = json_array();
+	size_t length = strlen(class), count = 0;
+
+	for (size_t i = 0; i < run->series_count; i++) {
+		const struct run_series *s = &run->series[i];
+		double grew = s->phases[phase].growth;
+		size_t at = count;
+
+		if (strncmp(s->name, class, length) != 0 || strcmp(s->name + strlen(s->name) - 4, ".cpu") != 0 ||
+		    !(grew >= USER_SHARE * run->figures[phase].cpu_s))
+			continue;
+		while (at > 0 && shown[at - 1]->phases[phase].growth < grew)
+			at--;
+		if (at == USERS_SHOWN)
+			continue;
+		count += count < USERS_SHOWN;
+		memmove(shown + at + 1, shown + at, (count - at - 1) * sizeof *shown);
+		shown[at] = s;
+	}
+	for (size_t i = 0; i < count; i++) {
+		json_t *o = json_object();
+
+		json_put_text(o, "who", shown[i]->scope);
+		put(o, "cpu_s", shown[i]->phases[phase].growth);
+		json_array_append_new(array, o);
+	}
+	return array;
 }
 
 static json_t *phases_json(const struct run *run)
@@ -63,8 +119,11 @@ static json_t *phases_json(const struct run *run)
 		json_put_text(o, "group", phase_group_name(p->group));
 		put(o, "start_s", seconds(run, p->start));
 		put(o, "end_s", seconds(run, p->end));
-		if (run->figures)
+		if (run->figures) {
 			put_figures(o, &run->figures[i]);
+			json_object_set_new(o, "cpu_by_process", users_json(run, i, "process."));
+			json_object_set_new(o, "cpu_by_thread", users_json(run, i, "thread."));
+		}
 		json_array_append_new(array, o);
 	}
 	return array;
@@ -227,6 +286,73 @@ static json_t *processes_json(const struct run *run)
 	return o;
 }
 
+static json_t *evidence_json(const struct evidence *evidence, size_t count)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < count; i++)
+		put(o, evidence[i].name, evidence[i].value);
+	return o;
+}
+
+static json_t *limits_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < run->limit_count; i++) {
+		const struct limit *l = &run->limits[i];
+		json_t *o = json_object();
+
+		json_put_text(o, "phase", run->phases.items[l->phase].name);
+		json_put_integer(o, "phase_index", (json_int_t)l->phase);
+		json_put_text(o, "limit", limit_kind_name(l->kind));
+		json_put_text(o, "detail", l->detail);
+		json_put_text(o, "confidence", limit_confidence_name(l->confidence));
+		json_put_text(o, "why", l->why);
+		json_object_set_new(o, "evidence", evidence_json(l->evidence, l->evidence_count));
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+static json_t *movement_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < run->movement_count; i++) {
+		const struct movement *m = &run->movements[i];
+		json_t *o = json_object();
+
+		json_put_text(o, "level", movement_level_name(m->level));
+		json_put_text(o, "text", m->text);
+		json_object_set_new(o, "evidence", evidence_json(m->evidence, m->evidence_count));
+		json_array_append_new(array, o);
+	}
+	return array;
+}
+
+/* What the verdicts on memory bandwidth rest on: the peaks that were measured, and the model's weights. */
+static void put_bandwidth(json_t *root, const struct run *run)
+{
+	static const char *const when[] = {"known_before", "measured_after"};
+	json_t *peaks = json_object(), *weights = json_object();
+
+	for (size_t i = 0; i < 2; i++)
+		if (run->bandwidth[i].one > 0)
+			json_object_set_new(peaks, when[i], bandwidth_json(&run->bandwidth[i]));
+	if (json_object_size(peaks))
+		json_object_set(root, "memory_bandwidth", peaks);
+	json_decref(peaks);
+	put(weights, "file_mib", run->weights.file_bytes / MIB);
+	put(weights, "mib_per_token", run->weights.bytes_per_token / MIB);
+	put(weights, "kv_bytes_per_position", run->weights.kv_bytes_per_position);
+	if (json_object_size(weights)) {
+		json_put_text(weights, "how", run->weights.how);
+		json_object_set(root, "weights", weights);
+	}
+	json_decref(weights);
+}
+
 static json_t *warnings_json(const struct run *run)
 {
 	json_t *array = json_array();
@@ -296,6 +422,9 @@ json_t *runjson_build(const struct run *run, const json_t *begin)
 	put_whole(totals, "involuntary_switches", run->involuntary_switches);
 	json_object_set_new(root, "counters", totals);
 	json_object_set_new(root, "processes", processes_json(run));
+	json_object_set_new(root, "limits", limits_json(run));
+	json_object_set_new(root, "movement", movement_json(run));
+	put_bandwidth(root, run);
 	json_object_set_new(root, "warnings", warnings_json(run));
 	json_object_set_new(root, "assay_cost", cost_json(run));
 	return root;
