@@ -46,6 +46,25 @@ static void no_line_ends_in_blanks(void **state)
 	table_release(&t);
 }
 
+static void the_last_cell_is_folded_below_itself(void **state)
+{
+	static const char *const cells[] = {"phase", "why", "load", "one two three four five six seven eight nine ten"};
+	struct table t;
+	struct buf out;
+
+	(void)state;
+	table_init(&t, 2);
+	t.fold = 40;
+	buf_init(&out);
+	fill(&t, cells, 4);
+	table_print(&t, "ll", "  ", &out);
+	assert_string_equal(out.text, "  phase  why\n"
+				      "  load   one two three four five six\n"
+				      "         seven eight nine ten\n");
+	buf_release(&out);
+	table_release(&t);
+}
+
 static void a_cell_is_one_line_whatever_it_holds(void **state)
 {
 	static const char *const cells[] = {"a|b", "c\nd\x1b[31m"};
@@ -102,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_aligned_by_characters_not_bytes),
 		cmocka_unit_test(no_line_ends_in_blanks),
+		cmocka_unit_test(the_last_cell_is_folded_below_itself),
 		cmocka_unit_test(a_cell_is_one_line_whatever_it_holds),
 		cmocka_unit_test(an_empty_table_prints_nothing),
 		cmocka_unit_test(a_large_table_is_whole),
