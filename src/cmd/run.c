@@ -33,7 +33,7 @@ static const struct option options[] = {
 	{"timeout", 0, OPTION_NUMBER, offsetof(struct run_args, timeout_s), "S",
 	 "end the whole process tree after S seconds (TERM, 5 s later KILL); exit status 124", "none", NULL, 0, 1e9},
 	{"interval", 0, OPTION_NUMBER, offsetof(struct run_args, interval_ms), "MS",
-	 "time between readings; stretched when reading would cost over 0.75% of a core", "10", NULL, 1, 60000},
+	 "time between readings; stretched when reading would cost over 0.7% of a core", "10", NULL, 1, 60000},
 	{"engine", 0, OPTION_TEXT, offsetof(struct run_args, engine), "NAME",
 	 "parser for the command's output: auto, none, or one that `assay doctor` lists", "auto"},
 	{"precheck", 0, OPTION_CHOICE, offsetof(struct run_args, precheck), "WHAT",

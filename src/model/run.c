@@ -68,6 +68,16 @@ const struct run_series *run_series_find(const struct run *r, const char *name)
 	return NULL;
 }
 
+const char *run_series_process(const struct run *r, const struct run_series *s)
+{
+	int pid = strncmp(s->name, "process.", 8) == 0 ? atoi(s->name + 8) : 0;
+
+	for (size_t i = 0; i < r->shown_count && pid > 0; i++)
+		if (r->shown[i].pid == pid)
+			return r->shown[i].comm;
+	return "";
+}
+
 void run_init(struct run *r)
 {
 	*r = (struct run){

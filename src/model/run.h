@@ -136,6 +136,9 @@ struct run {
 /* The series of that name, NULL where there is none. */
 const struct run_series *run_series_find(const struct run *r, const char *name);
 
+/* The name of the process that a series "process.PID.cpu" is of; "" where it is not among those that are shown. */
+const char *run_series_process(const struct run *r, const struct run_series *s);
+
 void run_init(struct run *r);
 void run_release(struct run *r);
 

@@ -15,8 +15,8 @@
 #define SLOW_MAX_NS (5 * NS_PER_S)
 /* The share of one core that ticks may cost, and slow readings beside them. Meeting many new processes comes on top;
  * all together is to stay under 3%. */
-#define TICK_BUDGET 0.0075
-#define SLOW_BUDGET 0.0075
+#define TICK_BUDGET 0.007
+#define SLOW_BUDGET 0.007
 /* Readings at marks: so much CPU time at once, and this share of a core in the long run, however thick marks come. */
 #define MARK_CREDIT_NS (100 * NS_PER_MS)
 #define MARK_BUDGET 0.02

@@ -162,13 +162,38 @@ static void thread_cells(struct table *t, const struct phase_facts *p)
 	table_cell(t, "%s", isnan(p->throttled) ? "-" : units_percent(p->throttled).text);
 }
 
+/* The process with the most CPU time in the phase, and its share of it. Only those that lived for a second are known. */
+static void process_cell(struct table *t, const struct phase_facts *p)
+{
+	const struct run_series *most = NULL;
+
+	for (size_t i = 0; i < p->run->series_count; i++) {
+		const struct run_series *s = &p->run->series[i];
+
+		if (*run_series_process(p->run, s) && s->counter &&
+		    s->phases[p->index].growth > (most ? most->phases[p->index].growth : 0))
+			most = s;
+	}
+	if (most)
+		table_cell(t, "%s %s", run_series_process(p->run, most),
+			   units_percent(fmin(1, most->phases[p->index].growth / p->f->cpu_s)).text);
+	else
+		table_cell(t, "-");
+}
+
 size_t tables_threads(const struct run *run, size_t most, struct table *t, const char **ret_align)
 {
 	struct row rows[ROWS_MAX];
 	size_t left_out, count = find_rows(run, rows, &left_out);
+	bool several = run->whole.processes_max > 1;
 
-	HEAD(t, "phase", "cores", "busiest thread", "its share", "busy", "threads", "waiting", "others", "throttled");
-	*ret_align = "lrlrrrrrr";
+	if (several)
+		HEAD(t, "phase", "cores", "busiest thread", "its share", "busy", "threads", "waiting", "others",
+		     "throttled", "most CPU by");
+	else
+		HEAD(t, "phase", "cores", "busiest thread", "its share", "busy", "threads", "waiting", "others",
+		     "throttled");
+	*ret_align = several ? "lrlrrrrrrl" : "lrlrrrrrr";
 	for (size_t i = 0; i < count; i++) {
 		struct phase_facts p;
 
@@ -179,6 +204,8 @@ size_t tables_threads(const struct run *run, size_t most, struct table *t, const
 		phase_facts_find(run, rows[i].limit->phase, &p);
 		name_row(t, run, &rows[i]);
 		thread_cells(t, &p);
+		if (several)
+			process_cell(t, &p);
 	}
 	return left_out;
 }

@@ -31,7 +31,9 @@
  * GB/s. So several are taken, one upon the other, where they cost little; only the first makes it set all bits anew. */
 #define LOOKS_MAX 4
 #define COST_MAX_NS (60 * NS_PER_MS)
-#define NS_PER_BYTE_AT_FIRST (40.0 / 4096)
+/* And never more than this share of the time since the run began, so that a short run has none. */
+#define COST_SHARE 0.02
+#define NS_PER_BYTE_AT_FIRST (100.0 / 4096)
 #define SEEN_MAX 16
 
 /* A large process as it was at the last sample. */
@@ -180,6 +182,7 @@ static void look(struct touched_state *s, struct source_context *c, const struct
 	double cost = (s->ns_per_byte > 0 ? s->ns_per_byte : NS_PER_BYTE_AT_FIRST) * (double)p->rss;
 	struct looks l = {.count = 0};
 	struct error err;
+	double most = fmin((double)COST_MAX_NS, COST_SHARE * (double)(now - s->began));
 	int failed;
 
 	if (cost > (double)COST_MAX_NS) {
@@ -189,11 +192,11 @@ static void look(struct touched_state *s, struct source_context *c, const struct
 			     units_bytes((double)p->rss).text, (int)(COST_MAX_NS / NS_PER_MS));
 		return;
 	}
-	if (memory_is_short())
+	if (cost > most || memory_is_short())
 		return;
 	do
 		failed = look_once(p, &l, &err);
-	while (failed == 0 && l.count < LOOKS_MAX && (double)l.cost_ns + cost <= (double)COST_MAX_NS);
+	while (failed == 0 && l.count < LOOKS_MAX && (double)l.cost_ns + cost <= most);
 	if (failed < 0)
 		take_failure(s, c, failed, &err);
 	if (l.count == 0)

@@ -101,6 +101,8 @@ static json_t *users_json(const struct run *run, size_t phase, const char *class
 		json_t *o = json_object();
 
 		json_put_text(o, "who", shown[i]->scope);
+		if (*run_series_process(run, shown[i]))
+			json_put_text(o, "name", run_series_process(run, shown[i]));
 		put(o, "cpu_s", shown[i]->phases[phase].growth);
 		json_array_append_new(array, o);
 	}
