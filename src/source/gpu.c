@@ -5,7 +5,10 @@
  * made by threads (gpu_reader); a tick takes what has come in. */
 #include "source/source.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -134,25 +137,31 @@ static void put(struct gpu_state *s, struct source_context *c, size_t gpu, int *
 	timeline_put(c->timeline, *id, now, value);
 }
 
-/* What the tree's processes have of the device; NaN as long as none of them was seen there: in a container the driver
- * may count pids that are not ours. */
+/* Whether the driver counts pids as we do: in a container it may not. */
+static bool is_our_pid(unsigned pid)
+{
+	return pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/* What the tree's processes have of the device; NaN where none of them was seen there and that may be for the pids. */
 static double target_memory(const struct gpu_series *gpu, const struct gpu_reading *reading,
 			    struct process_table *processes)
 {
+	bool any = gpu->target >= 0, all_ours = reading->process_count > 0;
 	double sum = 0;
-	bool any = gpu->target >= 0;
 
 	if (!reading->has_processes)
 		return NAN;
 	for (size_t i = 0; i < reading->process_count; i++) {
 		const struct nvml_process *p = &reading->processes[i];
 
+		all_ours = all_ours && (any || is_our_pid(p->pid));
 		if (!process_find(processes, (int)p->pid))
 			continue;
 		sum += p->bytes;
 		any = true;
 	}
-	return any ? sum : NAN;
+	return any || all_ours ? sum : NAN;
 }
 
 static void put_gpu(struct gpu_state *s, struct source_context *c, size_t i, int64_t now)

@@ -284,7 +284,7 @@ static void without_pids_of_the_target_its_memory_is_absent(void **state)
 {
 	static const char *const lists[] = {
 		"24 70 0xffffffffffffffff", /* not told */
-		"24 99 5",		    /* somebody else's */
+		"24 4194305 5",	    /* of another container: no pid of ours */
 		"24",			    /* nobody */
 		"0",			    /* more than there is room for */
 		"error 999",
@@ -304,6 +304,21 @@ static void without_pids_of_the_target_its_memory_is_absent(void **state)
 		assert_null(series_of("gpu.0.memory.target"));
 		stage_release(&s);
 	}
+}
+
+static void a_gpu_that_only_others_use_holds_nothing_of_the_target(void **state)
+{
+	struct stage s;
+	char text[256];
+
+	(void)state;
+	snprintf(text, sizeof text, ONE_GPU "gpu.0.power 1000\ngpu.0.processes 24 %d 5\n", (int)getpid());
+	answers(text);
+	stage_init(&s, 70);
+	assert_non_null(process_add(&s.table, 70, 1, 1, 1));
+	stage_open(&s, &source_gpu);
+	await(&s, "gpu.0.memory.target", 0);
+	stage_release(&s);
 }
 
 static void a_lost_gpu_is_said_once_and_left_alone(void **state)
@@ -474,6 +489,7 @@ int main(void)
 		GPU(energy_that_goes_back_is_left_out),
 		GPU(memory_of_the_target_is_that_of_its_processes),
 		GPU(without_pids_of_the_target_its_memory_is_absent),
+		GPU(a_gpu_that_only_others_use_holds_nothing_of_the_target),
 		GPU(a_lost_gpu_is_said_once_and_left_alone),
 		GPU(an_error_that_passes_is_said_and_the_figure_comes_back),
 		GPU(a_gpu_without_a_handle_does_not_keep_the_others_away),
