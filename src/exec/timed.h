@@ -31,8 +31,8 @@ struct timed_result {
 struct timed *timed_new(struct error *err);
 void timed_free(struct timed *t);
 
-/* Runs the command and waits for it. 0; 1 where a signal in *stop (may be NULL; set by a handler) ended it early; 127 or
- * 126 where the command was not found or cannot be executed, with *err; -1 for trouble of our own. */
+/* Runs the command and waits for it. 0; 1 where a signal in *stop (may be NULL; set by a handler) ended it early; 127
+ * or 126 where the command was not found or cannot be executed, with *err; -1 for trouble of our own. */
 int timed_run(struct timed *t, const struct timed_options *o, const volatile int *stop, struct timed_result *ret,
 	      struct error *err);
 

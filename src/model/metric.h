@@ -22,8 +22,8 @@ struct metric_desc {
 extern const struct metric_desc metric_table[];
 extern const size_t metric_count;
 
-/* The metrics of a comparison: the fixed ones, and those that its runs bring along (seconds of each phase name, cases of
- * benchmark files). Owns the names of the latter. */
+/* The metrics of a comparison: the fixed ones, and those that its runs bring along (seconds of each phase name, cases
+ * of benchmark files). Owns the names of the latter. */
 struct metric_set {
 	struct metric_desc *items;
 	size_t count, room;
@@ -35,8 +35,8 @@ void metric_set_release(struct metric_set *s);
 /* Index by name; SIZE_MAX where there is none. */
 size_t metric_find(const struct metric_set *s, const char *name);
 
-/* The index of a metric of that name, added where it is new (name, unit and title are copied, path stays NULL). SIZE_MAX
- * when out of memory. */
+/* The index of a metric of that name, added where it is new (name, unit and title are copied, path stays NULL).
+ * SIZE_MAX when out of memory. */
 size_t metric_add(struct metric_set *s, const struct metric_desc *desc);
 
 #endif

@@ -162,7 +162,8 @@ static void thread_cells(struct table *t, const struct phase_facts *p)
 	table_cell(t, "%s", isnan(p->throttled) ? "-" : units_percent(p->throttled).text);
 }
 
-/* The process with the most CPU time in the phase, and its share of it. Only those that lived for a second are known. */
+/* The process with the most CPU time in the phase, and its share of it. Only those that lived for a second are known.
+ */
 static void process_cell(struct table *t, const struct phase_facts *p)
 {
 	const struct run_series *most = NULL;

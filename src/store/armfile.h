@@ -1,5 +1,5 @@
-/* Reads an arm from a run.json, ours or one that the reference tool wrote. Numbers that cannot be (negative, NaN, text) are
- * refused by name; missing ones are missing, unknown keys are passed over. */
+/* Reads an arm from a run.json, ours or one that the reference tool wrote. Numbers that cannot be (negative, NaN, text)
+ * are refused by name; missing ones are missing, unknown keys are passed over. */
 #ifndef ASSAY_STORE_ARMFILE_H
 #define ASSAY_STORE_ARMFILE_H
 

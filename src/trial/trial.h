@@ -1,8 +1,8 @@
 /* The only loop over arms: plan, launch, judge, stop, resume. Used by matrix, bench and timeit.
  *
- * It knows neither what an arm is nor how it is shown: both are callbacks. Blocks: each holds every side twice, in an order
- * drawn by chance and then in its mirror image, so that a steady drift falls on all sides alike (for two sides: ABBA or
- * BAAB by coin). */
+ * It knows neither what an arm is nor how it is shown: both are callbacks. Blocks: each holds every side twice, in an
+ * order drawn by chance and then in its mirror image, so that a steady drift falls on all sides alike (for two sides:
+ * ABBA or BAAB by coin). */
 #ifndef ASSAY_TRIAL_TRIAL_H
 #define ASSAY_TRIAL_TRIAL_H
 
@@ -24,8 +24,8 @@ struct trial_options {
 	uint64_t seed;
 	size_t warmup;        /* unmeasured runs of each side first, in turn */
 	size_t done;          /* arms that a run before has done already, in the order of the plan (resume) */
-	/* Runs one arm; `block` and `position` are its place in the design (-1 for a warm-up), `turn` counts arms of this
-	 * side. Returns 0, 1 to stop everything (Ctrl-C), or -1 with *err. */
+	/* Runs one arm; `block` and `position` are its place in the design (-1 for a warm-up), `turn` counts arms of
+	 * this side. Returns 0, 1 to stop everything (Ctrl-C), or -1 with *err. */
 	int (*run)(void *context, size_t side, int block, int position, size_t turn, struct error *err);
 	/* After `pairs` whole turns of all sides: is it decided? Only asked at preset looks. May be NULL. */
 	bool (*decided)(void *context, size_t pairs);
