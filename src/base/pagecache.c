@@ -28,9 +28,9 @@
 #define WINDOW (UINT64_C(1) << 30) /* of a file, looked at in one go */
 /* A look takes up to 30 ms per GiB, so of larger files only parts are looked at, evenly spread. What is cached of a
  * file lies in long stretches: those that end inside one of 256 strides are what is missed. */
-#define SAMPLE_ABOVE (UINT64_C(4) << 30)
+#define SAMPLE_ABOVE (UINT64_C(512) << 20)
 #define SAMPLES 256
-#define SAMPLE_LENGTH (UINT64_C(16) << 20)
+#define SAMPLE_LENGTH (UINT64_C(2) << 20)
 
 struct cachestat_range {
 	uint64_t offset, length; /* length 0: to the end */

@@ -108,7 +108,7 @@ void table_print_markdown(const struct table *t, const char *align, struct buf *
 
 		buf_puts(out, column ? " | " : "| ");
 		for (const char *c = t->cells[i]; *c; c++) {
-			if (*c == '|')
+			if (strchr("\\`*_<>|[]", *c))
 				buf_putc(out, '\\');
 			buf_putc(out, *c);
 		}

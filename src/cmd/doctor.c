@@ -161,7 +161,7 @@ static void check_bandwidth(struct checks *checks, const struct machine *m)
 	struct check *c = add(checks, "machine", "bandwidth", "");
 	struct peak_identity id = judging_identity(m);
 	struct bandwidth b;
-	char when[40], together[48] = "";
+	char when[40], together[96] = "";
 	int got = peakfile_load(&id, &b, &c->why_not);
 
 	c->available = got == 0;
@@ -173,7 +173,8 @@ static void check_bandwidth(struct checks *checks, const struct machine *m)
 		return;
 	clock_iso8601(b.wall_ns, when, sizeof when);
 	if (b.threads > 1)
-		snprintf(together, sizeof together, ", %.1f GB/s by %d threads", b.all / 1e9, b.threads);
+		snprintf(together, sizeof together, ", %.1f GB/s by %d threads (rounds within %s)", b.all / 1e9,
+			 b.threads, units_percent(b.all_spread).text);
 	snprintf(c->about, sizeof c->about, "memory is read at %.1f GB/s by one thread%s, measured %.10s", b.one / 1e9,
 		 together, when);
 }

@@ -37,7 +37,7 @@ static int show(const struct recover_args *a, const struct run *run, const json_
 
 	buf_init(&text);
 	if (!a->quiet) {
-		summary_print(run, where, terminal_has_colour(STDERR_FILENO), &text);
+		summary_print(run, where, terminal_has_colour(STDERR_FILENO), terminal_columns(STDERR_FILENO), &text);
 		fwrite(text.text, 1, text.length, stderr);
 	}
 	if (!a->json)

@@ -108,7 +108,8 @@ static void put_summary(const struct record_result *result)
 	CLEANUP(buf_release) struct buf text;
 
 	buf_init(&text);
-	summary_print(&result->run, result->kept ? result->dir.path : NULL, terminal_has_colour(STDERR_FILENO), &text);
+	summary_print(&result->run, result->kept ? result->dir.path : NULL, terminal_has_colour(STDERR_FILENO),
+		      terminal_columns(STDERR_FILENO), &text);
 	fwrite(text.text, 1, text.length, stderr);
 }
 
@@ -197,7 +198,8 @@ const struct command cmd_run = {
 	.summary = "run a command and tell what it cost, phase by phase",
 	.usage = "[options] -- COMMAND [ARG...]",
 	.description = "Runs the command unchanged, follows its whole process tree, and records CPU,\n"
-		       "memory, disk and pressure on one time axis. The run is split into phases: by\n"
+		       "memory, disk and pressure on one time axis; then tells what limited each phase\n"
+		       "and why, and what moved. The run is split into phases: by\n"
 		       "lines that are appended to the file in $ASSAY_MARKERS, by assay_mark() in C,\n"
 		       "or by the output of engines that assay knows. The exit status is the\n"
 		       "command's own (128+N for signal N, 124 after a timeout, 127 and 126 where it\n"

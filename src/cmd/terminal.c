@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 bool terminal_has_colour(int fd)
@@ -9,4 +10,13 @@ bool terminal_has_colour(int fd)
 	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	return isatty(fd) && !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
+}
+
+size_t terminal_columns(int fd)
+{
+	struct winsize size;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return 110;
+	return size.ws_col < 60 ? 60 : size.ws_col > 120 ? 120 : size.ws_col;
 }

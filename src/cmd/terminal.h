@@ -3,8 +3,12 @@
 #define ASSAY_CMD_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* The descriptor is a terminal, NO_COLOR is not set, and TERM is not "dumb". */
 bool terminal_has_colour(int fd);
+
+/* How wide lines may be: the terminal's width within [60, 120]; 110 where it is none. */
+size_t terminal_columns(int fd);
 
 #endif

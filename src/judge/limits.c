@@ -23,7 +23,8 @@
 #define THROTTLED_HIGH 0.5
 #define QUOTA_USED 0.85 /* of the quota, where the account of the periods is missing */
 
-/* ram: of what was read, this share had been in memory shortly before. */
+/* ram: a process killed for want of memory says it all; else, of what was read, this share had been in memory shortly
+ * before. */
 #define REFAULT_SHARE 0.7
 #define REFAULT_LEAST (4 * MIB) /* per second */
 #define STALLED_ON_MEMORY 0.10  /* share of the time; counts only ... */
@@ -35,6 +36,7 @@
 #define DISK_LEAST (1 * MIB) /* per second, of the tree */
 #define STALLED_ON_IO_HIGH 0.5
 #define STALLED_ON_IO_MEDIUM 0.3
+#define STALLED_ON_IO_LOW 0.15
 #define DISK_BUSY 0.7      /* share of the time with a request under way */
 #define DISK_OWN 0.5       /* share of the disk's bytes that are the tree's */
 #define DISK_CPU_IDLE 0.7  /* cores: below it the CPU is not what it waits for */
@@ -55,7 +57,8 @@
 /* Of the pages per second that the looks saw of the streaming probe. Looks understate the fast more than the slow: 0.45
  * was seen at 20 to 40% of the peak, 0.2 at 5%. */
 #define TOUCHED_MANY 0.45
-#define TOUCHED_FEW 0.2 /* below it the CPU surely computes */
+#define TOUCHED_FEW 0.2      /* below it the CPU surely computes */
+#define TOUCHED_TOO_MUCH 2.5 /* no reader of whole pages is so fast: single values, at the pace of memory's answers */
 #define STREAM_CORES 0.5        /* the CPU must be busy at all */
 
 /* cpu */
@@ -70,11 +73,17 @@
 #define THREAD_BUSY 0.85   /* of a CPU */
 #define THREAD_BUSY_HIGH 0.93
 #define ONE_THREAD_CORES 1.25 /* all its threads together */
+#define OVERSUBSCRIBED 1.5    /* threads that run or are ready, for each CPU that they may use ... */
+#define OVERSUBSCRIBED_USE 0.7 /* ... so much of which they use */
+#define IN_KERNEL 0.5         /* of its CPU time: copying, page faults, file systems */
+#define DISK_MUCH (50 * MIB)  /* per second beside a busy CPU: not to be left unsaid */
+#define SAME_THREAD 0.8       /* of the busiest thread's share: it is the same one all the time */
 #define IN_TURNS_CORES 1.05   /* so near to one that it is hardly chance */
 
 /* network and wait */
 #define NETWORK_LEAST (1 * MIB)
 #define NETWORK_FULL 0.8 /* of the link's speed */
+#define NETWORK_HALF 0.5
 #define NETWORK_CORES 0.5
 #define IDLE_HIGH 0.05   /* cores */
 #define IDLE_MEDIUM 0.3
@@ -86,11 +95,6 @@ static bool verdict(struct limit *l, enum limit_kind kind, const char *detail, e
 	l->detail = detail;
 	l->confidence = confidence;
 	return true;
-}
-
-static double gb(double bytes)
-{
-	return bytes / 1e9;
 }
 
 static bool rule_quota(const struct phase_facts *p, struct limit *l)
@@ -115,13 +119,6 @@ static bool rule_quota(const struct phase_facts *p, struct limit *l)
 										       : CONFIDENCE_MEDIUM);
 }
 
-static void say_limit_of_group(const struct phase_facts *p, struct limit *l)
-{
-	note(l, "memory_limit_mib", p->f->memory_limit / MIB);
-	if (p->f->memory_limit < p->run->memory_bytes)
-		say(l, ", under the control group's limit of %s", units_bytes(p->f->memory_limit).text);
-}
-
 static double times_read_again(const struct phase_facts *p)
 {
 	return p->refault_rate * p->seconds / p->input_bytes;
@@ -132,6 +129,20 @@ static bool short_of_memory(const struct phase_facts *p)
 	return p->refault_share >= REFAULT_SHARE && p->refault_rate >= REFAULT_LEAST &&
 	       ((p->psi_memory >= STALLED_ON_MEMORY && p->memory_used >= MEMORY_FULL) ||
 		times_read_again(p) >= READ_AGAIN);
+}
+
+static bool rule_ram_killed(const struct phase_facts *p, struct limit *l)
+{
+	if (!(p->f->oom_kills >= 0.5))
+		return false;
+	note(l, "oom_kills", p->f->oom_kills);
+	say_short_of_memory(p, l);
+	say(l,
+	    "the kernel killed %.0f process%s for want of memory. Against it would speak: a process of the group that "
+	    "is "
+	    "none of the command's.",
+	    p->f->oom_kills, p->f->oom_kills < 1.5 ? "" : "es");
+	return verdict(l, LIMIT_RAM, NULL, CONFIDENCE_HIGH);
 }
 
 static bool rule_ram_files(const struct phase_facts *p, struct limit *l)
@@ -146,13 +157,13 @@ static bool rule_ram_files(const struct phase_facts *p, struct limit *l)
 	note(l, "pressure_memory_some", p->psi_memory);
 	note(l, "memory_used_share", p->memory_used);
 	note(l, "input_read_again_times", times);
-	say(l, "Host RAM is short: %s of file pages dropped and read again (%s of all that was read)",
-	    wording_rate(p->refault_rate).text, units_percent(fmin(1, p->refault_share)).text);
+	say_short_of_memory(p, l);
+	say(l, "%s of file pages dropped and read again (%s of all that was read)", wording_rate(p->refault_rate).text,
+	    units_percent(fmin(1, p->refault_share)).text);
 	if (!isnan(p->psi_memory))
 		say(l, ", tasks stalled on memory %s of the time", units_percent(p->psi_memory).text);
 	if (times >= READ_AGAIN)
 		say(l, ", the input read again %.1f times over", times);
-	say_limit_of_group(p, l);
 	say(l, ". Against it would speak: %s", p->refaults_of_group ? "another program in that group that reads files."
 								   : "another program on this machine that runs short "
 								     "of memory (refaults are the machine's).");
@@ -165,10 +176,10 @@ static bool rule_ram_swap(const struct phase_facts *p, struct limit *l)
 		return false;
 	note(l, "swap_mib_per_s", p->swap_rate / MIB);
 	note(l, "pressure_memory_some", p->psi_memory);
-	say(l, "Host RAM is short: %s swapped in and out", wording_rate(p->swap_rate).text);
+	say_short_of_memory(p, l);
+	say(l, "%s swapped in and out", wording_rate(p->swap_rate).text);
 	if (!isnan(p->psi_memory))
 		say(l, ", tasks stalled on memory %s of the time", units_percent(p->psi_memory).text);
-	say_limit_of_group(p, l);
 	say(l, ". Against it would speak: another program on this machine that is being swapped.");
 	return verdict(l, LIMIT_RAM, NULL, isnan(p->psi_memory) ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH);
 }
@@ -183,7 +194,7 @@ static bool rule_disk(const struct phase_facts *p, struct limit *l)
 		own = disk;
 	if (!(own >= DISK_LEAST) || short_of_memory(p) || own < DISK_OWN * disk)
 		return false;
-	if (!busy && !(p->psi_io >= STALLED_ON_IO_MEDIUM))
+	if (!busy && !(p->psi_io >= STALLED_ON_IO_MEDIUM) && !(p->psi_io >= STALLED_ON_IO_LOW && idle))
 		return false;
 	if (p->psi_io >= STALLED_ON_IO_HIGH && idle)
 		confidence = CONFIDENCE_HIGH;
@@ -275,22 +286,6 @@ static bool peaks_agree(const struct phase_facts *p)
 	       p->peak_high - p->peak_low <= PEAKS_AGREE * p->peak_high;
 }
 
-static void say_peak(const struct phase_facts *p, struct limit *l)
-{
-	bool two = p->run->bandwidth[0].one > 0 && p->run->bandwidth[1].one > 0;
-	const struct bandwidth *b = &p->run->bandwidth[p->run->bandwidth[1].one > 0];
-
-	note(l, "peak_low_gb_per_s", gb(p->peak_low));
-	note(l, "peak_high_gb_per_s", gb(p->peak_high));
-	if (two && p->peak_high - p->peak_low > 0.02 * p->peak_high)
-		say(l, "%.1f to %.1f GB/s", gb(p->peak_low), gb(p->peak_high));
-	else
-		say(l, "%.1f GB/s", gb(p->peak_high));
-	say(l, " that %s can read here (measured %s, rounds within %s)",
-	    p->peak_threads > 1 ? "as many threads" : "one thread", two ? "before and after" : "once",
-	    units_percent(p->peak_threads > 1 ? b->all_spread : b->one_spread).text);
-}
-
 static bool rule_token_stream(const struct phase_facts *p, struct limit *l)
 {
 	double sure = p->stream_rate / p->peak_high, at_most = p->stream_rate / p->peak_low;
@@ -300,10 +295,10 @@ static bool rule_token_stream(const struct phase_facts *p, struct limit *l)
 		return false;
 	note(l, "tokens_per_s", p->token_rate);
 	note(l, "mb_per_token", p->token_bytes / 1e6);
-	note(l, "read_gb_per_s", gb(p->stream_rate));
+	note(l, "read_gb_per_s", p->stream_rate / 1e9);
 	note(l, "share_of_peak", sure);
 	say(l, "%.4g tokens/s times %.1f MB that each token reads are %.1f GB/s, %s of the ", p->token_rate,
-	    p->token_bytes / 1e6, gb(p->stream_rate), units_percent(sure).text);
+	    p->token_bytes / 1e6, p->stream_rate / 1e9, units_percent(sure).text);
 	say_peak(p, l);
 	say(l, ". Against it would speak: a batch or a draft model, which share one reading among several tokens.");
 	return verdict(l, LIMIT_MEMORY_BANDWIDTH, NULL,
@@ -314,14 +309,15 @@ static bool rule_token_stream(const struct phase_facts *p, struct limit *l)
 
 static bool rule_touched(const struct phase_facts *p, struct limit *l)
 {
-	if (!isnan(p->stream_rate) || !(p->touched_share >= TOUCHED_MANY) || p->fits_cache || p->cores < STREAM_CORES)
+	if (!isnan(p->stream_rate) || !(p->touched_share >= TOUCHED_MANY && p->touched_share <= TOUCHED_TOO_MUCH) ||
+	    p->fits_cache || p->cores < STREAM_CORES)
 		return false;
-	note(l, "touched_gb_per_s", gb(p->f->touched_rate));
+	note(l, "touched_gb_per_s", p->f->touched_rate / 1e9);
 	note(l, "touched_share_of_peak", p->touched_share);
 	say(l,
 	    "Its memory (%s) is gone through so fast that %.1f GB of distinct pages a second were seen to be touched, "
 	    "%s of what the same look sees of a program that does nothing but read, at the ",
-	    units_bytes(p->f->rss_peak).text, gb(p->f->touched_rate), units_percent(p->touched_share).text);
+	    units_bytes(p->f->rss_peak).text, p->f->touched_rate / 1e9, units_percent(p->touched_share).text);
 	say_peak(p, l);
 	say(l, ". Against it would speak: use of a few bytes of each page, which waits for memory as long without "
 	       "filling the bus and looks the same here.");
@@ -331,34 +327,33 @@ static bool rule_touched(const struct phase_facts *p, struct limit *l)
 /* Whether memory bandwidth is ruled out, so that a busy CPU computes. */
 static bool surely_computes(const struct phase_facts *p)
 {
+	if (p->in_kernel >= IN_KERNEL)
+		return false;
 	return p->fits_cache || p->touched_share < TOUCHED_FEW || p->stream_rate / p->peak_low < STREAM_MEDIUM;
 }
 
-static void note_cpu(const struct phase_facts *p, struct limit *l)
+/* All that it may use is in use by it: then its threads wait for each other, whoever else there is. */
+static bool uses_all(const struct phase_facts *p)
 {
-	note(l, "cores", p->cores);
-	note(l, "cpus", p->cpus);
-	note(l, "busiest_thread_share", p->busiest);
-	note(l, "busy_threads", p->busy_threads);
-	note(l, "waiting_share", p->wait_share);
-	note(l, "others_cores", p->others);
-	note(l, "pressure_cpu_some", p->psi_cpu);
+	return p->cores >= ALL_CPUS * p->cpus;
 }
 
 static bool rule_contended(const struct phase_facts *p, struct limit *l)
 {
-	double waiting = p->f->runqueue_wait_s / p->seconds, wanted = p->cores + (isnan(waiting) ? 0 : waiting);
-	bool waits = p->wait_share >= WAITING_MEDIUM && waiting >= WAITING_LEAST;
+	double wanted = p->cores + (isnan(p->waiting) ? 0 : p->waiting);
+	bool waits = p->wait_share >= WAITING_MEDIUM && p->waiting >= WAITING_LEAST;
 	bool pressed = isnan(p->wait_share) && p->psi_cpu >= WAITING_MEDIUM;
 	bool others = p->others >= OTHERS_LEAST, stolen = p->stolen >= STOLEN_SHARE * p->run->cpus;
 
-	if (!(wanted >= WANTED_LEAST) || (!stolen && !(others && (waits || pressed))))
+	if (!(wanted >= WANTED_LEAST) || (!stolen && (!(others && (waits || pressed)) || uses_all(p))))
 		return false;
 	note_cpu(p, l);
 	note(l, "stolen_cores", p->stolen);
 	if (stolen) {
-		say(l, "The hypervisor gave %s of this machine's %d CPUs to others. Against it would speak: a command "
-		       "that waits for something else.",
+		say(l,
+		    "The hypervisor gave %s of this machine's %d CPUs to others. Against it would speak: a command "
+		    "that "
+		    "waits for something else.",
 		    wording_cores(p->stolen).text, p->run->cpus);
 		return verdict(l, LIMIT_CPU, "contended", waits ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	}
@@ -367,60 +362,69 @@ static bool rule_contended(const struct phase_facts *p, struct limit *l)
 		    units_percent(p->wait_share).text);
 	else
 		say(l, "Some task waited for a CPU %s of the time", units_percent(p->psi_cpu).text);
-	say(l, ", while other programs used %s of %d CPUs (it got %s)", wording_cores(p->others).text, p->run->cpus,
-	    wording_cores(p->cores).text);
+	say(l, ", while other programs used %s of %d CPUs (it got %s of the %.3g that it may use)",
+	    wording_cores(p->others).text, p->run->cpus, wording_cores(p->cores).text, p->cpus);
 	say(l, ". Against it would speak: %s",
-	    waits ? "more threads of its own than CPUs." : "that pressure is the whole machine's.");
+	    waits ? "the others keeping to CPUs that it may not use." : "that pressure is the whole machine's.");
 	return verdict(l, LIMIT_CPU, "contended",
 		       p->wait_share >= WAITING_HIGH && wanted >= WANTED_HIGH ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 }
 
-static const char *unsure_of_memory(const struct phase_facts *p)
-{
-	return isnan(p->touched_share) && isnan(p->stream_rate)
-		       ? "that they wait for memory, which looks as busy and was not measured."
-		       : "that they wait for memory, which looks as busy.";
-}
-
-/* How sure one can be that a busy CPU computes and does not wait for memory. */
+/* How sure one can be that a busy CPU computes and does not wait for memory, nor for what the disk brings. */
 static enum limit_confidence computing(const struct phase_facts *p)
 {
-	return surely_computes(p)		  ? CONFIDENCE_HIGH
-	       : p->touched_share >= TOUCHED_MANY ? CONFIDENCE_LOW
-						  : CONFIDENCE_MEDIUM;
+	if (p->touched_share >= TOUCHED_MANY)
+		return CONFIDENCE_LOW;
+	return surely_computes(p) && !(p->read_rate >= DISK_MUCH) ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
 }
 
-/* What the tokens ask of memory, where that is known and rules it out. */
-static void say_stream(const struct phase_facts *p, struct limit *l)
+/* What stands behind "busy", and what would speak against it. */
+static void say_rest(const struct phase_facts *p, struct limit *l, const char *against)
 {
-	if (!(p->stream_rate / p->peak_low < STREAM_MEDIUM))
-		return;
-	note(l, "read_gb_per_s", gb(p->stream_rate));
-	say(l, "; its tokens read %.1f GB/s, %s of what memory gives", gb(p->stream_rate),
-	    units_percent(p->stream_rate / p->peak_low).text);
+	if (p->in_kernel >= IN_KERNEL)
+		say(l, "; %s of it in the kernel", units_percent(p->in_kernel).text);
+	if (p->copied_rate > COPIES_MUCH)
+		say(l, ", which copied %s", wording_rate(p->copied_rate).text);
+	if (p->stream_rate / p->peak_low < STREAM_MEDIUM) {
+		note(l, "read_gb_per_s", p->stream_rate / 1e9);
+		say(l, "; its tokens read %.1f GB/s, %s of what memory gives", p->stream_rate / 1e9,
+		    units_percent(p->stream_rate / p->peak_low).text);
+	}
+	say(l, ". Against it would speak: ");
+	if (p->read_rate >= DISK_MUCH)
+		say(l, "that %s came from disk, which the page cache would spare.", wording_rate(p->read_rate).text);
+	else if (surely_computes(p))
+		say(l, "%s.", against);
+	else
+		say(l, "that it waits for memory, which looks as busy%s.",
+		    p->touched_share > TOUCHED_TOO_MUCH ? " (pages are touched faster than whole ones can be read)"
+		    : isnan(p->touched_share) && isnan(p->stream_rate) ? " and was not measured"
+								       : "");
 }
 
 static bool rule_all_threads(const struct phase_facts *p, struct limit *l)
 {
-	bool all_cpus = p->cpus > 1 && p->cores >= ALL_CPUS * p->cpus;
+	double wanted = p->cores + (isnan(p->waiting) ? 0 : p->waiting);
+	bool several = p->f->threads_max > 1 || p->cores > ONE_THREAD_CORES;
+	bool crowded = wanted >= OVERSUBSCRIBED * p->cpus && p->cores >= OVERSUBSCRIBED_USE * p->cpus && p->waiting > 0;
+	bool all_cpus = several && uses_all(p) && (p->cpus > 1 || crowded);
 	bool all_busy = p->busy_threads >= 2 && p->busy_cores >= THREAD_BUSY * p->busy_threads &&
 			p->busy_cores >= THREAD_BUSY * p->cores;
 
-	if (!all_cpus && !all_busy)
+	if (!all_cpus && !all_busy && !(several && crowded))
 		return false;
 	note_cpu(p, l);
-	if (all_cpus)
-		say(l, "%s of the %.3g CPUs that it may use are busy with it", wording_cores(p->cores).text, p->cpus);
-	else
+	if (!all_cpus && all_busy)
 		say(l, "Its %.0f working threads use %s, all they can, of the %.3g CPUs that it may use",
 		    p->busy_threads, wording_cores(p->busy_cores).text, p->cpus);
-	if (p->wait_share >= WAITING_MEDIUM && p->f->threads_max > p->cpus)
-		say(l, "; it has up to %.0f threads, which wait for each other's CPU %s of the time", p->f->threads_max,
-		    units_percent(p->wait_share).text);
-	say_stream(p, l);
-	say(l, ". Against it would speak: %s",
-	    surely_computes(p) ? "threads that only spin while they wait for each other." : unsure_of_memory(p));
-	return verdict(l, LIMIT_CPU, "all threads", computing(p));
+	else if (p->cpus > 1)
+		say(l, "It uses %s of the %.3g CPUs that it may use", wording_cores(p->cores).text, p->cpus);
+	else
+		say(l, "It uses all of the one CPU that it may use");
+	if (crowded)
+		say(l, ", and %.1f of its threads were ready to run at a time: they wait for each other", wanted);
+	say_rest(p, l, "threads that only spin while they wait for each other");
+	return verdict(l, LIMIT_CPU, "all threads", all_cpus || all_busy ? computing(p) : CONFIDENCE_MEDIUM);
 }
 
 static bool rule_one_thread(const struct phase_facts *p, struct limit *l)
@@ -428,29 +432,32 @@ static bool rule_one_thread(const struct phase_facts *p, struct limit *l)
 	bool alone = p->f->threads_max <= 1 && p->f->processes_max <= 1, sure = p->busiest >= THREAD_BUSY_HIGH;
 	bool one = p->cores >= THREAD_BUSY && p->cores <= ONE_THREAD_CORES;
 	bool in_turns = p->cores >= THREAD_BUSY_HIGH && p->cores <= IN_TURNS_CORES && p->wait_share < WAITING_MEDIUM;
+	bool same = alone || (p->busiest >= THREAD_BUSY && p->top_thread >= SAME_THREAD * p->busiest);
+	enum limit_confidence confidence = computing(p);
 
 	if (!(p->busiest >= THREAD_BUSY) && !one)
 		return false;
 	note_cpu(p, l);
-	if (p->busiest >= THREAD_BUSY || (isnan(p->busiest) && alone)) {
+	if (same)
 		say(l, "One thread%s%s%s is busy %s of the time", *p->busiest_name ? " (" : "", p->busiest_name,
 		    *p->busiest_name ? ")" : "", units_percent(fmin(1, alone ? p->cores : p->busiest)).text);
-		if (p->f->threads_max > 1)
-			say(l, " while the others (%.0f threads at most) mostly wait", p->f->threads_max);
-		say(l, "; it may use %.3g CPU%s", p->cpus, p->cpus == 1 ? "" : "s");
-		say_stream(p, l);
-		say(l, ". Against it would speak: %s",
-		    surely_computes(p) ? "a thread that only spins while it waits." : unsure_of_memory(p));
-		return verdict(l, LIMIT_CPU, "one thread",
-			       !one				       ? CONFIDENCE_LOW
-			       : !(sure || alone) && surely_computes(p) ? CONFIDENCE_MEDIUM
-								       : computing(p));
-	}
-	say(l, "Its threads and processes together use %s, as if only one could run at a time%s",
-	    wording_cores(p->cores).text, isnan(p->busiest) ? "" : ", though not always the same one");
-	say_stream(p, l);
-	say(l, ". Against it would speak: chance, since nothing else shows that they wait for each other.");
-	return verdict(l, LIMIT_CPU, "one thread", in_turns && surely_computes(p) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW);
+	else if (p->busiest >= THREAD_BUSY)
+		say(l, "One thread is busy %s of the time, not always the same one",
+		    units_percent(fmin(1, p->busiest)).text);
+	else
+		say(l, "Its threads and processes together use %s, as if only one could run at a time",
+		    wording_cores(p->cores).text);
+	if (same && p->f->threads_max > 1 && p->cores - p->busiest < 0.3)
+		say(l, " while the others (up to %.0f threads) mostly wait", p->f->threads_max - 1);
+	say(l, "; it may use %.3g CPU%s", p->cpus, p->cpus == 1 ? "" : "s");
+	say_rest(p, l,
+		 same ? "a thread that only spins while it waits"
+		      : "chance: nothing else shows that they wait for each other");
+	if (!one || (!same && !in_turns))
+		confidence = CONFIDENCE_LOW;
+	else if (!(sure || alone) && confidence > CONFIDENCE_MEDIUM)
+		confidence = CONFIDENCE_MEDIUM;
+	return verdict(l, LIMIT_CPU, "one thread", confidence);
 }
 
 static bool rule_network(const struct phase_facts *p, struct limit *l)
@@ -468,50 +475,42 @@ static bool rule_network(const struct phase_facts *p, struct limit *l)
 	say(l, " while %s were in use. Against it would speak: traffic of other programs, which is counted too.",
 	    wording_cores(p->cores).text);
 	return verdict(l, LIMIT_NETWORK, NULL,
-		       share >= NETWORK_FULL	    ? CONFIDENCE_HIGH
-		       : p->cores < IDLE_MEDIUM ? CONFIDENCE_MEDIUM
-						: CONFIDENCE_LOW);
+		       share >= NETWORK_FULL   ? CONFIDENCE_HIGH
+		       : share >= NETWORK_HALF ? CONFIDENCE_MEDIUM
+					       : CONFIDENCE_LOW);
 }
 
 static bool rule_wait(const struct phase_facts *p, struct limit *l)
 {
 	bool quiet = !(p->wait_share >= WAITING_MEDIUM && p->cores >= IDLE_HIGH) &&
 		     !(p->psi_io >= STALLED_ON_IO_MEDIUM) && !(p->gpu.busy >= GPU_LITTLE);
+	double network = fmax(p->network.read_rate, p->network.write_rate);
 
 	if (!(p->cores <= IDLE_LOW))
 		return false;
 	note_cpu(p, l);
 	note(l, "pressure_io_some", p->psi_io);
-	say(l,
-	    "It used %s and moved %s from or to disk: its threads slept%s, on a timer, a lock, a pipe, another "
-	    "process or the network; which of these, the counters do not tell. Against it would speak: work that "
-	    "others do for it, outside of its processes.",
-	    wording_cores(p->cores).text,
-	    wording_rate(isnan(p->moved_rate) ? 0 : p->moved_rate).text,
-	    p->cores <= IDLE_MEDIUM ? "" : " part of the time");
+	say(l, "It used %s and moved %s from or to disk", wording_cores(p->cores).text,
+	    wording_rate(isnan(p->moved_rate) ? 0 : p->moved_rate).text);
+	if (network >= NETWORK_LEAST)
+		say(l, ", while %s went over %s", wording_rate(network).text, p->network.name);
+	say(l, ": its threads slept%s, on ", p->cores <= IDLE_MEDIUM ? "" : " part of the time");
+	if (p->moved_rate >= DISK_LEAST)
+		say(l, "the disk, ");
+	say(l, "a timer, a lock, a pipe, another process or the network; which of these, the counters do not tell. "
+	       "Against it would speak: work that others do for it, outside of its processes.");
 	return verdict(l, LIMIT_WAIT, NULL,
-		       p->cores <= IDLE_HIGH && quiet	? CONFIDENCE_HIGH
+		       p->cores <= IDLE_HIGH && quiet	  ? CONFIDENCE_HIGH
 		       : p->cores <= IDLE_MEDIUM && quiet ? CONFIDENCE_MEDIUM
-							: CONFIDENCE_LOW);
+							  : CONFIDENCE_LOW);
 }
 
 typedef bool rule(const struct phase_facts *p, struct limit *l);
 
 static rule *const rules[] = {
-	rule_quota,	   rule_ram_files, rule_ram_swap,    rule_disk,	      rule_pcie,    rule_gpu, rule_token_stream,
-	rule_touched, rule_contended, rule_all_threads, rule_one_thread, rule_network, rule_wait,
+	rule_ram_killed,   rule_quota,	 rule_ram_files, rule_ram_swap,	   rule_disk,	    rule_pcie,	  rule_gpu,
+	rule_token_stream, rule_touched, rule_contended, rule_all_threads, rule_one_thread, rule_network, rule_wait,
 };
-
-static void say_missing(const struct phase_facts *p, struct limit *l)
-{
-	const char *names[PHASE_FACTS_WANTED];
-	size_t count = phase_facts_missing(p, names);
-
-	if (count == 0)
-		say(l, " All counters that the rules ask for were there.");
-	for (size_t i = 0; i < count; i++)
-		say(l, "%s%s%s", i ? ", " : " Not measured: ", names[i], i + 1 == count ? "." : "");
-}
 
 static void unknown(const struct phase_facts *p, struct limit *l)
 {

@@ -21,6 +21,7 @@
 #define CACHED_COLD 0.5  /* below this share of an input the run was a cold one */
 #define CACHED_ALL 0.95
 #define CACHED_LOST 0.1  /* of an input, from before the run to after it */
+#define READ_LEAST 0.1   /* of an input's size, of all that was read */
 #define INPUTS_SHOWN 4   /* the largest; the others are told together */
 #define PHASES_SHOWN 20  /* with the most bytes */
 
@@ -116,15 +117,15 @@ static void tell_cache_share(struct movements *m, const struct phase_facts *p)
 static void tell_refaults(struct movements *m, const struct phase_facts *p)
 {
 	bool grave = p->refault_rate >= REFAULTS_GRAVE && p->psi_memory >= 0.1;
-	double bytes = p->refault_rate * p->seconds;
+	/* Others' refaults may be among them, but no more than the command has read are its own. */
+	double bytes = fmin(p->refault_rate * p->seconds, p->f->read_bytes);
 	struct movement *to;
 
-	if (!(bytes >= REFAULTS_LEAST))
+	if (!(bytes >= REFAULTS_LEAST) || isnan(p->f->read_bytes))
 		return;
 	to = tell(m, grave ? MOVEMENT_WARNING : MOVEMENT_NOTE,
-		  "%s: %s of the file pages read had been dropped from memory before (%s/s, of %s).", p->phase->name,
-		  units_bytes(bytes).text, units_bytes(p->refault_rate).text,
-		  p->refaults_of_group ? "the control group" : "the whole machine");
+		  "%s: %s of the file pages read had been dropped from memory before, %s/s.", p->phase->name,
+		  units_bytes(bytes).text, units_bytes(bytes / p->seconds).text);
 	prove(to, "refault_mib", bytes / MIB);
 	prove(to, "refault_mib_per_s", p->refault_rate / MIB);
 	prove(to, "pressure_memory_some", p->psi_memory);
@@ -160,7 +161,7 @@ static void tell_swap(struct movements *m, const struct run *run)
 struct input {
 	const char *path;
 	bool opened; /* seen among its open files, not on its command line */
-	double size, before, after, evicted;
+	double size, before, after;
 };
 
 static int by_size(const void *a, const void *b)
@@ -170,14 +171,13 @@ static int by_size(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size);
 }
 
-static double last_of(const struct run *run, size_t k, const char *metric)
+/* Whether so much was read at all, by calls, by mapping or from disk, that the file may have been: a word of the
+ * command line can name anything. */
+static bool is_read(const struct run *run, double size)
 {
-	char name[48];
-	const struct run_series *s;
+	const struct phase_figures *f = &run->whole;
 
-	snprintf(name, sizeof name, "input.%zu.%s", k, metric);
-	s = run_series_find(run, name);
-	return s ? s->last : NAN;
+	return !(fmax(f->read_bytes, fmax(f->read_chars, f->file_peak)) < READ_LEAST * size);
 }
 
 /* "file PATH" or "file PATH opened", as the source says where it found the file. */
@@ -212,9 +212,9 @@ static size_t find_inputs(const struct run *run, struct input *inputs, size_t ro
 				     .opened = in->opened,
 				     .size = size->last,
 				     .before = cached ? cached->first : NAN,
-				     .after = cached ? cached->last : NAN,
-				     .evicted = last_of(run, k, "evicted")};
-		count++;
+				     .after = cached ? cached->last : NAN};
+		/* What changed its size meanwhile was written. */
+		count += size->first == size->last && is_read(run, size->last);
 	}
 	qsort(inputs, count, sizeof *inputs, by_size);
 	return count;

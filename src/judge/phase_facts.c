@@ -171,6 +171,7 @@ static void find_threads(struct phase_facts *p)
 			name_thread(p->busiest_name, sizeof p->busiest_name, s->scope);
 		}
 	}
+	p->top_thread = any ? most : NAN;
 	if (!any)
 		p->busy_threads = p->busy_cores = NAN;
 }
@@ -182,13 +183,17 @@ static void find_cpu(struct phase_facts *p)
 	p->cpus = p->run->cpus_allowed > 0 ? (double)p->run->cpus_allowed
 		  : p->run->cpus > 0       ? (double)p->run->cpus
 					   : (double)NAN;
+	if (f->cpus_allowed < p->cpus)
+		p->cpus = fmax(1, round(f->cpus_allowed));
 	if (f->quota < p->cpus)
 		p->cpus = f->quota;
 	p->cores = per_second(f->cpu_s, p->seconds);
 	p->wait_share = f->runqueue_wait_s / (f->cpu_s + f->runqueue_wait_s);
 	if (!(f->cpu_s + f->runqueue_wait_s > 0))
 		p->wait_share = isnan(f->runqueue_wait_s) ? NAN : 0;
+	p->waiting = per_second(f->runqueue_wait_s, p->seconds);
 	p->busiest = per_second(f->busiest_thread_s, p->seconds);
+	p->in_kernel = f->cpu_system_s / (f->cpu_user_s + f->cpu_system_s);
 	p->others = fmax(0, per_second(f->machine_busy_s - f->cpu_s, p->seconds));
 	p->stolen = per_second(f->machine_steal_s, p->seconds);
 	p->throttled = f->quota_periods > 0 ? f->throttled_periods / f->quota_periods : NAN;
@@ -210,6 +215,7 @@ static void find_memory(struct phase_facts *p)
 	p->refault_rate = per_second(refaults, p->seconds);
 	p->refault_share = f->read_bytes > 0 ? refaults / f->read_bytes : NAN;
 	p->memory_used = fmax(1 - f->memory_available / p->run->memory_bytes, f->group_memory_peak / f->memory_limit);
+	p->copied_rate = per_second(sum(f->read_chars, f->write_chars), p->seconds);
 	p->swap_rate = per_second(or_zero(f->swap_in) + or_zero(f->swap_out), p->seconds);
 	p->input_bytes = NAN;
 	for (size_t i = 0; i < p->run->series_count; i++)
@@ -286,7 +292,8 @@ static void find_bandwidth(struct phase_facts *p)
 		p->token_rate = run->engine.decode_tokens_per_s;
 		p->stream_rate = p->token_bytes * p->token_rate;
 	}
-	p->fits_cache = p->f->rss_peak < run->cache_bytes;
+	/* What it copies through calls lies in the page cache, which is not in its own memory. */
+	p->fits_cache = p->f->rss_peak < run->cache_bytes && !(p->copied_rate > COPIES_MUCH);
 }
 
 void phase_facts_find(const struct run *run, size_t phase, struct phase_facts *ret)

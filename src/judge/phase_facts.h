@@ -10,6 +10,9 @@
 
 #include "model/run.h"
 
+/* Bytes per second through calls beyond which what is copied does not stay in the caches. */
+#define COPIES_MUCH 5e8
+
 struct device_facts {
 	char name[48], kind[48]; /* "vda", "virtual"; "" where there is none */
 	double read_rate, write_rate; /* bytes per second; of a network interface: received, sent */
@@ -38,7 +41,10 @@ struct phase_facts {
 	double cpus;         /* that the command may use: affinity and quota */
 	double cores;        /* CPU seconds per second */
 	double wait_share;   /* of the time in which its threads wanted a CPU, they waited for one */
-	double busiest;      /* share of a CPU that the busiest thread used */
+	double waiting;      /* threads' worth that were ready and had no CPU */
+	double busiest;      /* share of a CPU that whichever thread was the busiest used */
+	double top_thread;   /* that the thread with the most CPU time in the phase used; NaN: not known */
+	double in_kernel;    /* of the CPU time, spent in the kernel */
 	double busy_threads; /* how many used at least half a CPU; NaN: not known */
 	double busy_cores;   /* what those used together */
 	char busiest_name[96]; /* of the thread with the most CPU time; "" unknown */
@@ -58,6 +64,7 @@ struct phase_facts {
 	double memory_used; /* share of the memory that there is, or that the control group may use, whichever is more
 			     */
 	double swap_rate;
+	double copied_rate; /* bytes per second through read and write calls */
 	double input_bytes; /* of the large files that the command reads; NaN: none known */
 	struct device_facts disk, network; /* the one that moved most */
 	struct gpu_facts gpu;              /* the busiest one */

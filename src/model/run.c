@@ -39,6 +39,7 @@ const struct phase_figures phase_figures_none = {
 	.psi_io_full = NAN,
 	.threads_max = NAN,
 	.processes_max = NAN,
+	.cpus_allowed = NAN,
 	.busiest_thread_s = NAN,
 	.touched_rate = NAN,
 	.machine_busy_s = NAN,

@@ -31,6 +31,7 @@ struct phase_figures {
 		psi_io_full;	      /* share of the phase, machine */
 	double machine_refault_bytes; /* file pages that were dropped and read again, whole machine */
 	double threads_max, processes_max;
+	double cpus_allowed;     /* CPUs that its running threads may use, by their affinity: mean of the phase */
 	double busiest_thread_s; /* CPU time of whichever thread was the busiest, from look to look */
 	double touched_rate;     /* bytes of distinct pages touched per second, mean of the looks; see counters.md */
 	double machine_busy_s, machine_steal_s; /* CPU seconds of everybody; taken by the hypervisor */

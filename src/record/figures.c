@@ -14,6 +14,7 @@ enum figure_kind {
 	FIGURE_SHARE,  /* of a counter of seconds: growth per second of the phase */
 	FIGURE_MAX,    /* of a gauge */
 	FIGURE_MIN,
+	FIGURE_MEAN,
 	FIGURE_LOOKS, /* mean of a gauge's points in the phase: each speaks of its own moment only, not of what follows
 		       */
 };
@@ -47,6 +48,7 @@ static const struct figure {
 	{"pressure.memory.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_memory_full)},
 	{"pressure.io.some", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_some)},
 	{"pressure.io.full", FIGURE_SHARE, offsetof(struct phase_figures, psi_io_full)},
+	{"cpu.allowed", FIGURE_MEAN, offsetof(struct phase_figures, cpus_allowed)},
 	{"cpu.busiest_thread", FIGURE_GROWTH, offsetof(struct phase_figures, busiest_thread_s)},
 	{"memory.touched", FIGURE_LOOKS, offsetof(struct phase_figures, touched_rate)},
 	{"machine.refaults.file", FIGURE_GROWTH, offsetof(struct phase_figures, machine_refault_bytes)},
@@ -192,6 +194,9 @@ static void put_figure(struct phase_figures *to, size_t f, const struct window *
 		break;
 	case FIGURE_MIN:
 		*field = w->min;
+		break;
+	case FIGURE_MEAN:
+		*field = w->mean;
 		break;
 	case FIGURE_LOOKS:
 		*field = w->width > 0 ? w->area / w->width : NAN;

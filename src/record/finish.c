@@ -338,6 +338,22 @@ static void refine_memory(struct run *run)
 }
 
 /* A killed recorder counted nothing: what the last points and the processes' records say has to do. */
+/* As record.c says it of a run that ends by itself. */
+static void note_machine_before(struct run *run, const json_t *begin)
+{
+	CLEANUP(buf_release) struct buf text;
+	const json_t *reasons = json_object_get(json_object_get(begin, "machine_before"), "reasons");
+	const json_t *reason;
+	size_t i;
+
+	buf_init(&text);
+	json_array_foreach(reasons, i, reason)
+		if (json_is_string(reason))
+			buf_printf(&text, "%s%s", text.length ? "; " : "", json_string_value(reason));
+	if (text.length)
+		warnings_add(&run->warnings, "The machine was not quiet before the run: %s.", text.text);
+}
+
 static void fill_recovered(struct run *run, const json_t *begin)
 {
 	run->status = RUN_PARTIAL;
@@ -351,6 +367,7 @@ static void fill_recovered(struct run *run, const json_t *begin)
 	}
 	if (!run->processes)
 		run->processes = 1;
+	note_machine_before(run, begin);
 }
 
 static void build_timeline(const struct rundir *dir, const volatile int *hurry, struct run *run)

@@ -13,7 +13,7 @@
 
 #define LOOK_NS (100 * NS_PER_MS)
 #define QUIET_CPUS 0.2 /* CPUs' worth of time that others may use beside a measurement that is kept */
-#define KEEP_BETTER 1.05 /* a peak that is so much higher takes the place of the one that is kept */
+#define SPREAD_KEPT 0.3 /* rounds that differ by more are of a machine between two states, and no peak to keep */
 
 struct peak_identity judging_identity(const struct machine *m)
 {
@@ -111,14 +111,20 @@ static bool asked_to_hurry(const struct judging_options *o)
 	return o->hurry && *o->hurry;
 }
 
-/* Keeps the first measurement of this machine, and a better one. */
+/* A peak that later runs can be held against. */
+static bool is_good(const struct bandwidth *b)
+{
+	return b->one > 0 && b->quiet && b->one_spread <= SPREAD_KEPT && b->all_spread <= SPREAD_KEPT;
+}
+
+/* Keeps the first good measurement of this machine, and a faster one. */
 static void keep_peak(struct run *run, const struct bandwidth *known, const struct bandwidth *now)
 {
 	struct machine m;
 	struct peak_identity id;
 	struct error err;
 
-	if (!now->quiet || (known->one > 0 && known->quiet && now->all < KEEP_BETTER * known->all))
+	if (!is_good(now) || (is_good(known) && now->all <= known->all))
 		return;
 	machine_read(&m);
 	id = judging_identity(&m);

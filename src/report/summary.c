@@ -10,7 +10,6 @@
 #include "base/wrap.h"
 #include "report/tables.h"
 
-#define FOLD 110 /* columns */
 #define PHASES_SHOWN 12
 #define LIMITS_SHOWN 6
 #define MOVEMENTS_SHOWN 6
@@ -77,7 +76,7 @@ static void print_phases(const struct run *run, struct buf *out)
 	print_left_out(left_out, "phases", out);
 }
 
-static void print_limits(const struct run *run, struct buf *out)
+static void print_limits(const struct run *run, size_t columns, struct buf *out)
 {
 	CLEANUP(table_release) struct table t;
 	const char *align;
@@ -85,7 +84,7 @@ static void print_limits(const struct run *run, struct buf *out)
 
 	if (t.count == t.columns)
 		return;
-	t.fold = FOLD;
+	t.fold = columns;
 	buf_putc(out, '\n');
 	table_print(&t, align, "  ", out);
 	print_left_out(left_out, "limits", out);
@@ -103,7 +102,7 @@ static void print_threads(const struct run *run, struct buf *out)
 	table_print(&t, align, "  ", out);
 }
 
-static void print_movements(const struct run *run, bool colour, struct buf *out)
+static void print_movements(const struct run *run, bool colour, size_t columns, struct buf *out)
 {
 	static const char *const colours[] = {
 		[MOVEMENT_INFO] = "", [MOVEMENT_NOTE] = "\033[36m", [MOVEMENT_WARNING] = "\033[33m"};
@@ -120,7 +119,7 @@ static void print_movements(const struct run *run, bool colour, struct buf *out)
 		utf8_append_line(&line, m->text, sizeof m->text);
 		buf_printf(out, "    %s%-7s%s  ", coloured ? colours[m->level] : "", movement_level_name(m->level),
 			   coloured ? "\033[0m" : "");
-		wrap_append(out, line.text, 13, 13, FOLD);
+		wrap_append(out, line.text, 13, 13, columns);
 	}
 	print_left_out(run->movement_count - shown, "movements", out);
 }
@@ -163,16 +162,19 @@ static void print_engine(const struct run *run, struct buf *out)
 }
 
 /* All of them where run.json, which would have the rest, is not there. */
-static void print_warnings(const struct run *run, bool all, bool colour, struct buf *out)
+static void print_warnings(const struct run *run, bool all, bool colour, size_t columns, struct buf *out)
 {
 	size_t shown = all || run->warnings.count <= WARNINGS_SHOWN ? run->warnings.count : WARNINGS_SHOWN - 1;
 
 	if (run->warnings.count)
 		buf_putc(out, '\n');
 	for (size_t i = 0; i < shown; i++) {
+		CLEANUP(buf_release) struct buf line;
+
+		buf_init(&line);
+		utf8_append_line(&line, run->warnings.texts[i], WARNING_COLUMNS);
 		buf_printf(out, "  %swarning:%s ", colour ? "\033[33m" : "", colour ? "\033[0m" : "");
-		utf8_append_line(out, run->warnings.texts[i], WARNING_COLUMNS);
-		buf_putc(out, '\n');
+		wrap_append(out, line.text, 11, 11, columns);
 	}
 	if (shown < run->warnings.count)
 		buf_printf(out, "  ... and %zu more warnings in run.json\n",
@@ -202,17 +204,17 @@ static void print_cost(const struct run *run, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-void summary_print(const struct run *run, const char *where, bool colour, struct buf *out)
+void summary_print(const struct run *run, const char *where, bool colour, size_t columns, struct buf *out)
 {
 	print_status(run, colour, out);
 	print_totals(run, out);
 	if (run->phases.count > 1 && run->figures)
 		print_phases(run, out);
 	print_engine(run, out);
-	print_limits(run, out);
+	print_limits(run, columns, out);
 	print_threads(run, out);
-	print_movements(run, colour, out);
-	print_warnings(run, !where, colour, out);
+	print_movements(run, colour, columns, out);
+	print_warnings(run, !where, colour, columns, out);
 	buf_putc(out, '\n');
 	print_cost(run, out);
 	if (where) {

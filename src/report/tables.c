@@ -120,7 +120,7 @@ static void name_row(struct table *t, const struct run *run, const struct row *r
 	const char *name = run->phases.items[row->limit->phase].name;
 
 	if (row->count > 1)
-		table_cell(t, "%s x%zu", name, row->count);
+		table_cell(t, "%s x%zu, the longest", name, row->count);
 	else
 		table_cell(t, "%s", name);
 }
@@ -155,15 +155,15 @@ static void thread_cells(struct table *t, const struct phase_facts *p)
 	number_cell(t, p->cores, 2);
 	table_cell(t, "%s", *p->busiest_name ? p->busiest_name : "-");
 	table_cell(t, "%s", units_percent(fmin(1, p->busiest)).text);
-	number_cell(t, p->busy_threads, 0);
 	table_cell(t, "%s", units_count(p->f->threads_max).text);
 	table_cell(t, "%s", units_percent(p->wait_share).text);
 	number_cell(t, p->others, 2);
 	table_cell(t, "%s", isnan(p->throttled) ? "-" : units_percent(p->throttled).text);
 }
 
-/* The process with the most CPU time in the phase, and its share of it. Only those that lived for a second are known.
- */
+#define MOST_CPU 0.2 /* of the phase's */
+
+/* The process with the most CPU time in the phase. Only those that lived for a second are known, from then on. */
 static void process_cell(struct table *t, const struct phase_facts *p)
 {
 	const struct run_series *most = NULL;
@@ -175,9 +175,8 @@ static void process_cell(struct table *t, const struct phase_facts *p)
 		    s->phases[p->index].growth > (most ? most->phases[p->index].growth : 0))
 			most = s;
 	}
-	if (most)
-		table_cell(t, "%s %s", run_series_process(p->run, most),
-			   units_percent(fmin(1, most->phases[p->index].growth / p->f->cpu_s)).text);
+	if (most && most->phases[p->index].growth >= MOST_CPU * p->f->cpu_s)
+		table_cell(t, "%s", run_series_process(p->run, most));
 	else
 		table_cell(t, "-");
 }
@@ -189,12 +188,12 @@ size_t tables_threads(const struct run *run, size_t most, struct table *t, const
 	bool several = run->whole.processes_max > 1;
 
 	if (several)
-		HEAD(t, "phase", "cores", "busiest thread", "its share", "busy", "threads", "waiting", "others",
-		     "throttled", "most CPU by");
+		HEAD(t, "phase", "cores", "busiest thread", "its share", "threads", "waiting", "others", "throttled",
+		     "most CPU by");
 	else
-		HEAD(t, "phase", "cores", "busiest thread", "its share", "busy", "threads", "waiting", "others",
+		HEAD(t, "phase", "cores", "busiest thread", "its share", "threads", "waiting", "others",
 		     "throttled");
-	*ret_align = several ? "lrlrrrrrrl" : "lrlrrrrrr";
+	*ret_align = several ? "lrlrrrrrl" : "lrlrrrrr";
 	for (size_t i = 0; i < count; i++) {
 		struct phase_facts p;
 

@@ -23,7 +23,8 @@
 #define LOOK_FACTOR 2000 /* at most 0.05% of a core for schedstat */
 
 struct cpu_state {
-	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches, busiest; /* series */
+	int user, system, total, threads, processes, minor_faults, major_faults, waited, switches, busiest,
+		allowed; /* series */
 	int64_t ns_per_tick;
 	bool clocks; /* pids mean the same to clock_gettime as in /proc */
 	/* Of the processes that sleep, those are looked at in a tick whose pid and `turn` add up to a multiple. */
@@ -65,12 +66,13 @@ static int cpu_open(struct source_context *c, void **ret_state, struct error *wh
 	s->processes = define(c, "cpu.processes", "count", SERIES_GAUGE);
 	s->minor_faults = define(c, "memory.faults.minor", "count", SERIES_COUNTER);
 	s->major_faults = define(c, "memory.faults.major", "count", SERIES_COUNTER);
-	s->waited = s->switches = s->busiest = -1;
+	s->waited = s->switches = s->busiest = s->allowed = -1;
 	/* Without CONFIG_SCHED_INFO there is no such file. */
 	if (procfs_read_file(text, sizeof text, "self/schedstat") > 0) {
 		s->waited = define(c, "cpu.runqueue_wait", "s", SERIES_COUNTER);
 		s->switches = define(c, "cpu.switches", "count", SERIES_COUNTER);
 		s->busiest = define(c, "cpu.busiest_thread", "s", SERIES_COUNTER);
+		s->allowed = define(c, "cpu.allowed", "count", SERIES_GAUGE);
 	}
 	*ret_state = s;
 	return 0;
@@ -239,6 +241,8 @@ static void cpu_slow(void *state, struct source_context *c, int64_t now)
 	timeline_put(c->timeline, s->switches, now, (double)s->by_thread.slices);
 	if (looked)
 		timeline_put(c->timeline, s->busiest, now, (double)s->by_thread.busiest_ns / NS_PER_S);
+	if (looked && s->by_thread.allowed_count > 0)
+		timeline_put(c->timeline, s->allowed, now, (double)s->by_thread.allowed_count);
 }
 
 static void cpu_close(void *state)

@@ -15,8 +15,8 @@
 #include "base/procfs.h"
 
 #define NAMED_LEAST (UINT64_C(1) << 20) /* bytes of a file */
-#define OPENED_LEAST                                                                                                   \
-	(UINT64_C(16) << 20) /* of one that nobody named; also of a mapping, and of a process's file pages */
+/* Of one that nobody named; also of a mapping, and of a process's file pages. */
+#define OPENED_LEAST (UINT64_C(16) << 20)
 #define PATH_LONGEST 1024
 #define ENTRIES_MAX 4096 /* of a folder */
 #define PROCESSES_PER_CALL 16
@@ -77,6 +77,24 @@ static void close_folder(DIR **folder)
 		closedir(*folder);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length > wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* Of a folder only what is a model's: `make -C FOLDER` reads little of what lies there. */
+static bool is_of_a_model(const char *name)
+{
+	static const char *const ends[] = {".safetensors", ".gguf", ".ggml", ".pt", ".pth", ".onnx"};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (ends_with(name, ends[i]))
+			return true;
+	return strncmp(name, "pytorch_model", 13) == 0;
+}
+
 static void add_folder(struct inputs *l, const char *path)
 {
 	CLEANUP(close_folder) DIR *folder = opendir(path);
@@ -86,7 +104,8 @@ static void add_folder(struct inputs *l, const char *path)
 		CLEANUP(free_cleanup) char *file = NULL;
 		struct statx st;
 
-		if (!look_at(dirfd(folder), entry->d_name, &st) || st.stx_size < NAMED_LEAST)
+		if (!is_of_a_model(entry->d_name) || !look_at(dirfd(folder), entry->d_name, &st) ||
+		    st.stx_size < NAMED_LEAST)
 			continue;
 		file = fs_join(path, entry->d_name);
 		if (file)
@@ -143,7 +162,7 @@ static void add_opened(struct inputs *l, const char *path, const struct statx *f
 		add(l, path, found, true);
 }
 
-/* The link's own permissions say what the file is open for. */
+/* The link's own permissions say what the file is open for: one that is written to as well is no input. */
 static void add_descriptor(struct inputs *l, int folder, const char *name)
 {
 	char path[PATH_LONGEST + 2];
@@ -152,7 +171,8 @@ static void add_descriptor(struct inputs *l, int folder, const char *name)
 
 	if (!look_at(folder, name, &st) || st.stx_size < OPENED_LEAST || is_known(l, &st))
 		return;
-	if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_MODE, &link) < 0 || !(link.stx_mode & S_IRUSR))
+	if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_MODE, &link) < 0 ||
+	    (link.stx_mode & (S_IRUSR | S_IWUSR)) != S_IRUSR)
 		return;
 	length = readlinkat(folder, name, path, sizeof path - 1);
 	if (length <= 0 || length > PATH_LONGEST)

@@ -32,7 +32,7 @@ struct inputs {
 void inputs_release(struct inputs *l);
 
 /* Regular files of at least 1 MiB that are words of the command line (behind the first) or stand behind the = of one,
- * and those that lie in a folder named so. */
+ * and those of a model (by the ends of their names) that lie in a folder named so. */
 void inputs_named(struct inputs *l, char *const *argv);
 
 /* Adds regular files of at least 16 MiB that processes have open for reading, or mapped and not to be run. One call

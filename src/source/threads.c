@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,6 +143,16 @@ static bool is_new(const struct visit *v)
 	return v->p->start_ticks >= v->t->began_before / v->t->ns_per_tick;
 }
 
+/* Adds the CPUs that a thread may use: pinned threads may each have another one. */
+static void add_allowed(struct thread_table *t, int tid)
+{
+	unsigned long own[sizeof t->allowed / sizeof *t->allowed];
+	int length = (int)syscall(SYS_sched_getaffinity, tid, sizeof own, own);
+
+	for (int i = 0; i < length / (int)sizeof *own; i++)
+		t->allowed[i] |= own[i];
+}
+
 static void add_reading(struct visit *v, int tid, int64_t cpu_ns, int64_t wait_ns, int64_t slices)
 {
 	struct thread_table *t = v->t;
@@ -160,6 +171,8 @@ static void add_reading(struct visit *v, int tid, int64_t cpu_ns, int64_t wait_n
 		grown = cpu_ns - known->cpu_ns;
 	}
 	t->grown_ns = grown > t->grown_ns ? grown : t->grown_ns;
+	if (grown > 0)
+		add_allowed(t, tid);
 	t->wait_ns += wait_ns > known->wait_ns ? wait_ns - known->wait_ns : 0;
 	t->slices += slices - known->slices;
 	known->cpu_ns = cpu_ns;
@@ -244,6 +257,7 @@ static void begin_look(struct thread_table *t)
 	t->began_before = t->began;
 	t->began = (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec;
 	t->grown_ns = 0;
+	memset(t->allowed, 0, sizeof t->allowed);
 }
 
 static void end_look(struct thread_table *t, struct source_context *c, int64_t now)
@@ -251,6 +265,9 @@ static void end_look(struct thread_table *t, struct source_context *c, int64_t n
 	int64_t credit = t->credit_ns + (now > t->looked_at ? now - t->looked_at : 0);
 
 	t->process_at = 0;
+	t->allowed_count = 0;
+	for (size_t i = 0; i < sizeof t->allowed / sizeof *t->allowed; i++)
+		t->allowed_count += __builtin_popcountl(t->allowed[i]);
 	/* What a thread has used may come late and with it more than there was time: then less came before. But the
 	 * maxima of several that come early and late by turns would add up to more than the time that has passed. */
 	if (!t->looked)

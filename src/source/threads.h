@@ -16,6 +16,8 @@
 /* Series of single threads: only of those that have used this much, the first OWN_SERIES_MAX of them. */
 #define THREAD_SERIES_AFTER_NS INT64_C(50000000)
 
+#define THREAD_CPUS_MAX 1024 /* on machines with more, affinity is not read */
+
 struct thread_known {
 	int tid, pid;
 	int64_t cpu_ns, wait_ns, slices;
@@ -36,6 +38,11 @@ struct thread_table {
 	int pid_at; /* whose threads thread_at counts */
 	int64_t grown_ns;
 	int64_t began, began_before; /* CLOCK_BOOTTIME, of this look and of the one before */
+
+	/* CPUs that the threads which ran may use, of the look under way; how many these were in the last one, 0: not
+	 * known. */
+	unsigned long allowed[THREAD_CPUS_MAX / (8 * sizeof(unsigned long))];
+	int allowed_count;
 
 	bool looked;       /* a look has ended, at looked_at */
 	int64_t looked_at; /* CLOCK_MONOTONIC */

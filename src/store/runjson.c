@@ -20,6 +20,11 @@ static void put_whole(json_t *object, const char *key, double value)
 		json_put_integer(object, key, (json_int_t)llround(value));
 }
 
+static double seconds_of(const struct phase *p)
+{
+	return (double)(p->end - p->start) / 1e9;
+}
+
 static double seconds(const struct run *run, int64_t t)
 {
 	return (double)(t - run->start) / 1e9;
@@ -45,6 +50,7 @@ static void put_figures(json_t *o, const struct phase_figures *f)
 	put_whole(o, "minor_faults", f->minor_faults);
 	put_whole(o, "major_faults", f->major_faults);
 	put_whole(o, "oom_kills", f->oom_kills);
+	put(o, "cpus_allowed", f->cpus_allowed);
 	put(o, "busiest_thread_s", f->busiest_thread_s);
 	put(o, "touched_mib_per_s", f->touched_rate / MIB);
 	put(o, "machine_busy_s", f->machine_busy_s);
@@ -104,6 +110,8 @@ static json_t *users_json(const struct run *run, size_t phase, const char *class
 		if (*run_series_process(run, shown[i]))
 			json_put_text(o, "name", run_series_process(run, shown[i]));
 		put(o, "cpu_s", shown[i]->phases[phase].growth);
+		put(o, "share_of_one_cpu", shown[i]->phases[phase].growth /
+						   seconds_of(&run->phases.items[phase]));
 		json_array_append_new(array, o);
 	}
 	return array;

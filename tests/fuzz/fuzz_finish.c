@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_init(&text);
 	if (finish_run(&dir, NULL, FINISH_RECOVERED, NULL, &run, NULL) == 0) {
 		json = runjson_build(&run, NULL);
-		summary_print(&run, "x", true, &text);
+		summary_print(&run, "x", true, 80, &text);
 		json_decref(json);
 	}
 	buf_release(&text);

@@ -10,133 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/limits.h"
 #include "judge/movement.h"
-#include "made_up.h"
-
-static const struct limit *judged(struct run *r)
-{
-	struct error err;
-
-	assert_int_equal(limits_judge(r, &err), 0);
-	assert_int_equal(r->limit_count, r->phases.count);
-	assert_true(strlen(r->limits[0].why) > 20);
-	return &r->limits[0];
-}
-
-static void expect(struct run *r, enum limit_kind kind, const char *detail, enum limit_confidence confidence,
-		   const char *says)
-{
-	const struct limit *l = judged(r);
-
-	if (l->kind != kind || (detail != l->detail && (!detail || !l->detail || strcmp(detail, l->detail) != 0)) ||
-	    l->confidence != confidence || !strstr(l->why, says))
-		fail_msg("%s, %s, %s: %s", limit_kind_name(l->kind), l->detail ? l->detail : "-",
-			 limit_confidence_name(l->confidence), l->why);
-	run_release(r);
-}
-
-static void one_busy_thread_of_small_memory_is_cpu_for_sure(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 9.9;
-	expect(&r, LIMIT_CPU, "one thread", CONFIDENCE_HIGH, "99");
-}
-
-static void one_busy_thread_of_large_memory_may_wait_for_it(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 9.9;
-	f->rss_peak = 4 * GIB;
-	expect(&r, LIMIT_CPU, "one thread", CONFIDENCE_MEDIUM, "wait for memory");
-}
-
-static void all_cpus_busy(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->machine_busy_s = 39.5;
-	f->busiest_thread_s = 9.9;
-	f->threads_max = 4;
-	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_HIGH, "of the 4 CPUs");
-}
-
-static void two_busy_threads_of_many_cpus(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->machine_busy_s = 19.8;
-	f->busiest_thread_s = 9.9;
-	f->threads_max = 2;
-	add_series(&r, "thread.11.cpu", "thread 11 of 10 worker", 9.9, NAN);
-	add_series(&r, "thread.12.cpu", "thread 12 of 10 worker", 9.9, NAN);
-	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_HIGH, "2 working threads");
-}
-
-static void starved_threads_look_busy_and_are_called_contended(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = 20;
-	f->runqueue_wait_s = 18;
-	f->busiest_thread_s = 5.5;
-	f->machine_busy_s = 39.8;
-	f->psi_cpu_some = 0.9;
-	f->threads_max = 4;
-	expect(&r, LIMIT_CPU, "contended", CONFIDENCE_HIGH, "47");
-}
-
-static void waiting_for_ones_own_threads_is_no_contention(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = 39.5;
-	f->machine_busy_s = 39.8;
-	f->runqueue_wait_s = 35;
-	f->busiest_thread_s = 6;
-	f->threads_max = 8;
-	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_HIGH, "8 threads");
-}
-
-static void what_the_hypervisor_takes_is_contention(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 6;
-	f->machine_steal_s = 8;
-	expect(&r, LIMIT_CPU, "contended", CONFIDENCE_MEDIUM, "hypervisor");
-}
-
-static void a_quota_is_named(void **state)
-{
-	struct run r;
-	struct phase_figures *f = quiet(&r, GROUP_OTHER);
-
-	(void)state;
-	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 5;
-	f->runqueue_wait_s = 4.9;
-	f->quota = 0.5;
-	f->quota_periods = 100;
-	f->throttled_periods = 99;
-	f->throttled_s = 4.9;
-	expect(&r, LIMIT_CPU, "quota", CONFIDENCE_HIGH, "0.5 CPUs");
-}
+#include "judged.h"
 
 static void a_sleeper_on_a_busy_machine_waits_all_the_same(void **state)
 {
@@ -242,6 +117,18 @@ static void a_cold_start_of_what_had_been_cached_once_is_a_matter_of_the_disk(vo
 	add_disk(&r, 5 * GIB, 9.5);
 	add_series(&r, "input.0.size", "file /data/model.gguf", NAN, 5 * GIB);
 	expect(&r, LIMIT_DISK, NULL, CONFIDENCE_HIGH, "vda");
+}
+
+static void a_kill_for_want_of_memory_says_it_all(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	f->cpu_s = 0.5;
+	f->oom_kills = 1;
+	f->memory_limit = 200 * MIB;
+	expect(&r, LIMIT_RAM, NULL, CONFIDENCE_HIGH, "limit of 200 MiB: the kernel killed 1 process ");
 }
 
 static void swapping_is_a_lack_of_memory(void **state)
@@ -357,7 +244,7 @@ static void some_pages_touched_leave_it_open(void **state)
 	r.has_engine = false;
 	r.bandwidth[1].touched = 14e9;
 	f->touched_rate = 5e9;
-	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_MEDIUM, "wait for memory");
+	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_MEDIUM, "waits for memory");
 }
 
 static void few_pages_touched_means_computing(void **state)
@@ -444,6 +331,19 @@ static void a_full_link_is_the_network(void **state)
 	expect(&r, LIMIT_NETWORK, NULL, CONFIDENCE_HIGH, "eth0");
 }
 
+static void traffic_of_others_is_no_limit(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 1.5;
+	add_series(&r, "net.eth0.rx_bytes", "network eth0", 1e8, NAN);
+	add_series(&r, "net.eth0.tx_bytes", "network eth0", 1e6, NAN);
+	add_series(&r, "net.eth0.speed", "network eth0", NAN, 1.25e9);
+	expect(&r, LIMIT_WAIT, NULL, CONFIDENCE_MEDIUM, "went over eth0");
+}
+
 static void without_counters_nothing_is_claimed_and_they_are_named(void **state)
 {
 	struct run r;
@@ -503,14 +403,8 @@ static void no_sentence_is_cut_whatever_is_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_busy_thread_of_small_memory_is_cpu_for_sure),
-		cmocka_unit_test(one_busy_thread_of_large_memory_may_wait_for_it),
-		cmocka_unit_test(all_cpus_busy),
-		cmocka_unit_test(two_busy_threads_of_many_cpus),
-		cmocka_unit_test(starved_threads_look_busy_and_are_called_contended),
-		cmocka_unit_test(waiting_for_ones_own_threads_is_no_contention),
-		cmocka_unit_test(what_the_hypervisor_takes_is_contention),
-		cmocka_unit_test(a_quota_is_named),
+		cmocka_unit_test(a_kill_for_want_of_memory_says_it_all),
+		cmocka_unit_test(traffic_of_others_is_no_limit),
 		cmocka_unit_test(a_sleeper_waits),
 		cmocka_unit_test(a_sleeper_on_a_busy_machine_waits_all_the_same),
 		cmocka_unit_test(what_was_not_measured_of_the_disk_does_not_hide_the_rest),

@@ -134,7 +134,7 @@ static void of_many_files_the_first_64_are_kept(void **state)
 
 	(void)state;
 	for (int i = 0; i < 70; i++) {
-		snprintf(name, sizeof name, "%d", i);
+		snprintf(name, sizeof name, "model-%d.safetensors", i);
 		make_sized(name, MIB);
 	}
 	start(&s, 0, argv);

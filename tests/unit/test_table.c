@@ -79,7 +79,7 @@ static void a_cell_is_one_line_whatever_it_holds(void **state)
 	assert_string_equal(out.text, "a|b  c d [31m\n");
 	buf_clear(&out);
 	table_print_markdown(&t, "lr", &out);
-	assert_string_equal(out.text, "| a\\|b | c d [31m |\n|---|---:|\n");
+	assert_string_equal(out.text, "| a\\|b | c d \\[31m |\n|---|---:|\n");
 	buf_release(&out);
 	table_release(&t);
 }
