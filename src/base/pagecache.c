@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/procfs.h"
 
 /* What a C library of before the call does not declare. The number is the same everywhere but on Alpha. */
 #ifndef SYS_cachestat
@@ -51,6 +53,25 @@ static void opened_release(struct opened *o)
 	fd_cleanup(&o->fd);
 }
 
+/* Whether a process holds a lease on the file for writing: opening it would break that, and send the holder a signal
+ * that ends it where it is not prepared. /proc/locks has a line of each: "1: LEASE ACTIVE WRITE PID MAJOR:MINOR:INODE".
+ */
+static bool is_leased(const struct stat *st)
+{
+	char text[16384], inode[32];
+	ssize_t length = procfs_read_file(text, sizeof text, "locks");
+	const char *line = text, *end = text + (length > 0 ? length : 0), *next;
+	int digits = snprintf(inode, sizeof inode, ":%llu ", (unsigned long long)st->st_ino);
+
+	for (; (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1) {
+		size_t whole = (size_t)(next - line);
+
+		if (memmem(line, whole, " LEASE ", 7) && memmem(line, whole, inode, (size_t)digits))
+			return true;
+	}
+	return false;
+}
+
 /* Looked at before it is opened, since to open a device or a pipe can do something. O_NOATIME is what only an owner may
  * ask for, by the very check that mincore makes. */
 static int open_file(const char *path, struct opened *ret, uint64_t *ret_size, struct error *err)
@@ -62,6 +83,8 @@ static int open_file(const char *path, struct opened *ret, uint64_t *ret_size, s
 		return error_set(err, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, "%s: it is not a regular file", path);
+	if (is_leased(&st))
+		return error_set(err, "%s: a process holds a lease on it", path);
 	ret->fd = open(path, flags | O_NOATIME);
 	ret->owned = ret->fd >= 0;
 	if (ret->fd < 0 && errno == EPERM)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/utf8.h"
 #include "base/wrap.h"
 
 void table_init(struct table *t, size_t columns)
@@ -22,14 +24,29 @@ void table_release(struct table *t)
 	table_init(t, t->columns);
 }
 
+/* Valid UTF-8 without control characters, the C1 ones included: a blank for each. NULL when out of memory. */
+static char *cleaned(const char *text)
+{
+	CLEANUP(buf_release) struct buf clean;
+
+	buf_init(&clean);
+	utf8_append_clean(&clean, text, strlen(text));
+	for (size_t i = 0; i < clean.length; i++) {
+		unsigned char *c = (unsigned char *)clean.text + i;
+
+		if (c[0] < ' ' || c[0] == 0x7f)
+			c[0] = ' ';
+		else if (c[0] == 0xc2 && c[1] < 0xa0)
+			c[0] = c[1] = ' ';
+	}
+	return buf_detach(&clean);
+}
+
 /* Takes ownership of the text. */
 static void add_cell(struct table *t, char *text)
 {
 	size_t column = t->count % t->columns, width = wrap_width(text);
 
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
 	if (width > t->widths[column])
 		t->widths[column] = width;
 	t->cells[t->count++] = text;
@@ -38,7 +55,7 @@ static void add_cell(struct table *t, char *text)
 void table_cell(struct table *t, const char *format, ...)
 {
 	va_list args;
-	char *text = NULL;
+	char *text = NULL, *clean;
 
 	if (t->count == t->room) {
 		size_t room = t->room ? 2 * t->room : 32;
@@ -53,10 +70,14 @@ void table_cell(struct table *t, const char *format, ...)
 	}
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
-		t->failed = true;
-	else
-		add_cell(t, text);
+		text = NULL;
 	va_end(args);
+	clean = text ? cleaned(text) : NULL;
+	free(text);
+	if (clean)
+		add_cell(t, clean);
+	else
+		t->failed = true;
 }
 
 static void pad(struct buf *out, size_t count)

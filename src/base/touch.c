@@ -60,7 +60,12 @@ int touch_clear(int pid, struct touch *t, struct error *err)
 int touch_read(int pid, struct touch *t, struct error *err)
 {
 	CLEANUP(fd_cleanup) int fd = procfs_open("%d/smaps_rollup", pid);
-	struct scan_key keys[] = {{.name = "Rss:"}, {.name = "Referenced:"}};
+	/* The huge ones may be missing: old kernels, and kernels without them. */
+	struct scan_key keys[] = {{.name = "Rss:"},
+				  {.name = "Referenced:"},
+				  {.name = "AnonHugePages:"},
+				  {.name = "ShmemPmdMapped:"},
+				  {.name = "FilePmdMapped:"}};
 	char text[4096];
 	int64_t began = clock_mono_ns(), used = cpu_ns();
 	ssize_t length;
@@ -70,7 +75,8 @@ int touch_read(int pid, struct touch *t, struct error *err)
 	length = procfs_read_record(fd, text, sizeof text);
 	if (length <= 0)
 		return fail(err, pid, "smaps_rollup", length < 0 ? (int)length : -ESRCH);
-	if (scan_keys(text, (size_t)length, keys, 2) != 2) {
+	scan_keys(text, (size_t)length, keys, sizeof keys / sizeof *keys);
+	if (!keys[0].found || !keys[1].found) {
 		error_set(err, "%s/%d/smaps_rollup does not tell Rss and Referenced, as it does on Linux",
 			  procfs_root(), pid);
 		return -EPROTO;
@@ -79,5 +85,8 @@ int touch_read(int pid, struct touch *t, struct error *err)
 	t->cost_ns += cpu_ns() - used;
 	t->resident = 1024.0 * (double)keys[0].value;
 	t->touched = 1024.0 * (double)keys[1].value;
+	t->huge = 0;
+	for (size_t i = 2; i < sizeof keys / sizeof *keys; i++)
+		t->huge += keys[i].found ? 1024.0 * (double)keys[i].value : 0;
 	return 0;
 }

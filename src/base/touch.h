@@ -17,6 +17,7 @@
 struct touch {
 	int64_t cleared_at, seen_at; /* ns: the middles of both walks; what lies between is the time looked at */
 	double touched, resident;    /* bytes */
+	double huge;		     /* of resident: in huge pages, of which one bit tells all */
 	int64_t cost_ns;	     /* CPU time that both walks took */
 };
 

@@ -155,9 +155,32 @@ static int store(const struct option *o, const char *value, void *args, struct e
 	case OPTION_CHOICE:
 		return store_choice(o, value, to, err);
 	case OPTION_LIST:
+	case OPTION_WORDS:
 		return store_item(o, value, to, err);
 	}
 	return error_set(err, "option '--%s' is of no known kind", o->name);
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0';
+}
+
+/* Takes the words behind the one at *at that an OPTION_WORDS still wants; `first` (may be NULL) stood with its name. */
+static int store_words(const struct option *o, const char *first, int argc, char **argv, int *at, void *args,
+		       struct error *err)
+{
+	double count = first != NULL, most = first ? o->min : o->max;
+
+	if (first && store(o, first, args, err) < 0)
+		return -1;
+	for (; count < most && *at + 1 < argc && !is_option(argv[*at + 1]); count++)
+		if (store(o, argv[++*at], args, err) < 0)
+			return -1;
+	if (count < o->min)
+		return error_set(err, "option '--%s' needs %s: --%s %s", o->name, o->min > 1 ? "more words" : "a value",
+				 o->name, o->argument);
+	return 0;
 }
 
 /* Takes the word behind the option at *at as its value. "--" is none: it was meant to end the options. */
@@ -186,6 +209,8 @@ static int parse_long(const struct command *cmd, int argc, char **argv, int *at,
 		return 1;
 	if (o->kind == OPTION_FLAG || o->kind == OPTION_MAYBE)
 		return store(o, value ? value : "", args, err);
+	if (o->kind == OPTION_WORDS)
+		return store_words(o, value, argc, argv, at, args, err);
 	return value ? store(o, value, args, err) : store_next(o, argc, argv, at, args, err);
 }
 
@@ -205,6 +230,8 @@ static int parse_letters(const struct command *cmd, int argc, char **argv, int *
 			return unknown(cmd, word, 2, NULL, err);
 		if (o == &options_help_row)
 			return 1;
+		if (o->kind == OPTION_WORDS)
+			return store_words(o, *rest ? rest : NULL, argc, argv, at, args, err);
 		if (o->kind != OPTION_FLAG)
 			return *rest || o->kind == OPTION_MAYBE ? store(o, rest, args, err)
 								: store_next(o, argc, argv, at, args, err);
@@ -214,14 +241,32 @@ static int parse_letters(const struct command *cmd, int argc, char **argv, int *
 	return 0;
 }
 
+/* Moves the words [from, to), which are options, before the `held` operands that stand before them. */
+static void move_before(char **argv, int held, int from, int to)
+{
+	for (; held > 0 && from < to; from++) {
+		char *word = argv[from];
+
+		memmove(argv + from - held + 1, argv + from - held, (size_t)held * sizeof *argv);
+		argv[from - held] = word;
+	}
+}
+
 int options_parse(const struct command *cmd, int argc, char **argv, void *args, int *ret_rest, struct error *err)
 {
-	int at;
+	int at, held = 0;
 
-	for (at = 1; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
-		int got;
+	for (at = 1; at < argc; at++) {
+		int got, first = at;
 
+		if (!is_option(argv[at])) {
+			if (!cmd->mixed)
+				break;
+			held++;
+			continue;
+		}
 		if (strcmp(argv[at], "--") == 0) {
+			move_before(argv, held, at, at + 1);
 			at++;
 			break;
 		}
@@ -231,8 +276,9 @@ int options_parse(const struct command *cmd, int argc, char **argv, void *args, 
 			options_help(cmd, stdout);
 		if (got != 0)
 			return got;
+		move_before(argv, held, first, at + 1);
 	}
-	*ret_rest = at;
+	*ret_rest = at - held;
 	return 0;
 }
 
@@ -241,7 +287,7 @@ void options_release(const struct command *cmd, void *args)
 	for (const struct option *o = cmd->options; o->name; o++) {
 		struct option_list *list = (struct option_list *)(void *)((char *)args + o->offset);
 
-		if (o->kind != OPTION_LIST)
+		if (o->kind != OPTION_LIST && o->kind != OPTION_WORDS)
 			continue;
 		free(list->items);
 		*list = (struct option_list){0};

@@ -18,6 +18,8 @@ enum option_kind {
 	OPTION_NUMBER,  /* double, within [min, max] */
 	OPTION_LIST,    /* struct option_list: each use adds one */
 	OPTION_CHOICE,  /* const char *, one of `choices` (a|b|c) */
+	OPTION_WORDS,   /* struct option_list: takes the words up to the next option, at least `min` and at most `max`;
+			 * behind "--name=WORD" no more than `min`, so that operands may follow */
 };
 
 struct option_list {
@@ -34,7 +36,7 @@ struct option {
 	const char *help;     /* one line */
 	const char *fallback; /* default as shown in help, NULL: none */
 	const char *choices;
-	double min, max;      /* of a number; max may be INFINITY */
+	double min, max;      /* of a number, or how many words; max may be INFINITY */
 };
 
 #define OPTIONS_END {.name = NULL}
@@ -42,8 +44,10 @@ struct option {
 struct command;
 
 /* Fills `args` (already holding the defaults) from argv[1..]. Stops at "--" or at the first word that is no option;
- * that word's index is *ret_rest (behind a "--"). --help is handled: returns 1 after printing the command's help to
- * stdout. Returns 0, or -1 with *err: one line that names the option and, where one is near, what was meant. */
+ * that word's index is *ret_rest (behind a "--"). A command with `mixed` has its options wherever they stand: argv is
+ * put in order, so that the words that are no options come last. --help is handled: returns 1 after printing the
+ * command's help to stdout. Returns 0, or -1 with *err: one line that names the option and, where one is near, what
+ * was meant. */
 int options_parse(const struct command *cmd, int argc, char **argv, void *args, int *ret_rest, struct error *err);
 
 /* Frees the lists in args. */

@@ -329,13 +329,19 @@ static int take_header(struct gguf_reader *r, struct gguf *g, struct error *err)
 	return 0;
 }
 
-/* A regular file, or -errno. O_NONBLOCK: a pipe of that name would hang the open. */
+/* A regular file, or -errno. Looked at before it is opened, since to open a device can do something; O_NONBLOCK, since
+ * a pipe that took its place would hang. */
 static int open_regular(const char *path, uint64_t *ret_size)
 {
-	CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLEANUP(fd_cleanup) int fd = -1;
 	struct stat st;
 	int opened;
 
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))

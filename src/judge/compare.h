@@ -27,19 +27,25 @@ struct compare_options {
 	size_t noise_count;
 	const bool *selected; /* by metric index; NULL: all */
 	size_t looks; /* 1, or STATS_LOOKS where the runs were stopped at preset looks */
+	bool reference; /* only what the reference tool judges: its eight metrics, or those of other tools' files */
 };
 
 struct compare_metric {
 	size_t metric; /* index into the set */
-	double *a, *b; /* values of the usable arms, in the order of time; owned */
+	double *a, *b; /* values of the usable arms, in the order given; owned */
 	size_t a_count, b_count;
 	double a_mean, b_mean, ratio; /* ratio NaN where the mean of A is 0 */
 	double difference;            /* b_mean - a_mean, in the metric's unit */
 	enum separation_verdict separation;
 	struct paired paired;
 	bool has_pairs;
-	double margin;                /* that the paired rule used */
-	double p_adjusted;            /* Holm over the gated metrics */
+	bool gated;                   /* counts for the overall verdict: asked for by name, or one of the gated */
+	double margin;                /* relative: the metric's floor, or what was asked for or measured beyond it */
+	/* Of the claim that it is better or worse by more than the margin: Holm over the gated metrics that have a pair
+	 * beyond theirs. NaN where there is no such claim to make. */
+	double p_adjusted;
+	bool held_back;               /* alone it would be better or worse; among so many metrics it is undecided */
+	bool by_difference;           /* a side is 0 throughout: separation speaks for it under the paired rule too */
 	size_t outliers;
 	bool bimodal_a, bimodal_b;
 };
@@ -49,7 +55,9 @@ struct comparison {
 	size_t count;
 	enum compare_rule rule; /* that decided */
 	bool interleaved;       /* pairs exist: arms carry blocks, or their times alternate */
+	bool same_runs;         /* both sides hold the same runs: equivalent, and no evidence of anything */
 	size_t pairs;
+	size_t usable_a, usable_b;
 	size_t attempted_a, attempted_b, dropped, dirty; /* dropped: failed, traced or refused arms of both sides */
 	enum overall_verdict overall;      /* by the rule that decided */
 	enum overall_verdict by_separation;

@@ -329,7 +329,7 @@ static bool surely_computes(const struct phase_facts *p)
 {
 	if (p->in_kernel >= IN_KERNEL)
 		return false;
-	return p->fits_cache || p->touched_share < TOUCHED_FEW || p->stream_rate / p->peak_low < STREAM_MEDIUM;
+	return p->fits_cache || p->stream_rate / p->peak_low < STREAM_MEDIUM;
 }
 
 /* All that it may use is in use by it: then its threads wait for each other, whoever else there is. */
@@ -343,7 +343,8 @@ static bool rule_contended(const struct phase_facts *p, struct limit *l)
 	double wanted = p->cores + (isnan(p->waiting) ? 0 : p->waiting);
 	bool waits = p->wait_share >= WAITING_MEDIUM && p->waiting >= WAITING_LEAST;
 	bool pressed = isnan(p->wait_share) && p->psi_cpu >= WAITING_MEDIUM;
-	bool others = p->others >= OTHERS_LEAST, stolen = p->stolen >= STOLEN_SHARE * p->run->cpus;
+	bool others = p->others >= OTHERS_LEAST;
+	bool stolen = p->run->cpus > 0 && p->stolen >= STOLEN_SHARE * p->run->cpus;
 
 	if (!(wanted >= WANTED_LEAST) || (!stolen && (!(others && (waits || pressed)) || uses_all(p))))
 		return false;
@@ -393,7 +394,7 @@ static void say_rest(const struct phase_facts *p, struct limit *l, const char *a
 	say(l, ". Against it would speak: ");
 	if (p->read_rate >= DISK_MUCH)
 		say(l, "that %s came from disk, which the page cache would spare.", wording_rate(p->read_rate).text);
-	else if (surely_computes(p))
+	else if (surely_computes(p) || (p->touched_share < TOUCHED_FEW && !(p->in_kernel >= IN_KERNEL)))
 		say(l, "%s.", against);
 	else
 		say(l, "that it waits for memory, which looks as busy%s.",
@@ -484,23 +485,28 @@ static bool rule_wait(const struct phase_facts *p, struct limit *l)
 {
 	bool quiet = !(p->wait_share >= WAITING_MEDIUM && p->cores >= IDLE_HIGH) &&
 		     !(p->psi_io >= STALLED_ON_IO_MEDIUM) && !(p->gpu.busy >= GPU_LITTLE);
+	/* Without the stalls on I/O, what moves may be what it waits for. */
+	bool known = !isnan(p->psi_io) || p->moved_rate < DISK_LEAST;
 	double network = fmax(p->network.read_rate, p->network.write_rate);
 
 	if (!(p->cores <= IDLE_LOW))
 		return false;
 	note_cpu(p, l);
 	note(l, "pressure_io_some", p->psi_io);
-	say(l, "It used %s and moved %s from or to disk", wording_cores(p->cores).text,
-	    wording_rate(isnan(p->moved_rate) ? 0 : p->moved_rate).text);
+	say(l, "It used %s", wording_cores(p->cores).text);
+	if (isnan(p->moved_rate))
+		say(l, " (what it moved from or to disk was not measured)");
+	else
+		say(l, " and moved %s from or to disk", wording_rate(p->moved_rate).text);
 	if (network >= NETWORK_LEAST)
 		say(l, ", while %s went over %s", wording_rate(network).text, p->network.name);
 	say(l, ": its threads slept%s, on ", p->cores <= IDLE_MEDIUM ? "" : " part of the time");
-	if (p->moved_rate >= DISK_LEAST)
+	if (!(p->moved_rate < DISK_LEAST))
 		say(l, "the disk, ");
 	say(l, "a timer, a lock, a pipe, another process or the network; which of these, the counters do not tell. "
 	       "Against it would speak: work that others do for it, outside of its processes.");
 	return verdict(l, LIMIT_WAIT, NULL,
-		       p->cores <= IDLE_HIGH && quiet	  ? CONFIDENCE_HIGH
+		       !known ? CONFIDENCE_LOW : p->cores <= IDLE_HIGH && quiet	  ? CONFIDENCE_HIGH
 		       : p->cores <= IDLE_MEDIUM && quiet ? CONFIDENCE_MEDIUM
 							  : CONFIDENCE_LOW);
 }

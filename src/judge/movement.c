@@ -117,8 +117,7 @@ static void tell_cache_share(struct movements *m, const struct phase_facts *p)
 static void tell_refaults(struct movements *m, const struct phase_facts *p)
 {
 	bool grave = p->refault_rate >= REFAULTS_GRAVE && p->psi_memory >= 0.1;
-	/* Others' refaults may be among them, but no more than the command has read are its own. */
-	double bytes = fmin(p->refault_rate * p->seconds, p->f->read_bytes);
+	double bytes = p->refault_rate * p->seconds;
 	struct movement *to;
 
 	if (!(bytes >= REFAULTS_LEAST) || isnan(p->f->read_bytes))
@@ -180,13 +179,12 @@ static bool is_read(const struct run *run, double size)
 	return !(fmax(f->read_bytes, fmax(f->read_chars, f->file_peak)) < READ_LEAST * size);
 }
 
-/* "file PATH" or "file PATH opened", as the source says where it found the file. */
+/* "file PATH" or "opened PATH", as the source says where it found the file. */
 static size_t find_inputs(const struct run *run, struct input *inputs, size_t room, char (*paths)[256])
 {
 	size_t count = 0;
 
 	for (size_t k = 0; count < room; k++) {
-		static const char opened[] = " opened";
 		struct input *in = &inputs[count];
 		const struct run_series *size, *cached;
 		const char *path;
@@ -199,10 +197,10 @@ static size_t find_inputs(const struct run *run, struct input *inputs, size_t ro
 		cached = run_series_find(run, name);
 		if (!size)
 			break;
-		path = strncmp(size->scope, "file ", 5) == 0 ? size->scope + 5 : size->scope;
+		path = size->scope + strcspn(size->scope, " ");
+		path += *path == ' ';
 		length = strlen(path);
-		in->opened = length > sizeof opened && strcmp(path + length - sizeof opened + 1, opened) == 0;
-		length -= in->opened ? sizeof opened - 1 : 0;
+		in->opened = strncmp(size->scope, "opened ", 7) == 0;
 		for (const char *slash = memchr(path, '/', length); slash; slash = memchr(path, '/', length)) {
 			length -= (size_t)(slash + 1 - path);
 			path = slash + 1;

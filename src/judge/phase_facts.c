@@ -203,7 +203,9 @@ static void find_cpu(struct phase_facts *p)
 static void find_memory(struct phase_facts *p)
 {
 	const struct phase_figures *f = p->f;
-	double refaults = first_of(f->group_refault_bytes, f->machine_refault_bytes);
+	/* Others' refaults may be among them, but no more than the command has read are its own. */
+	double refaults = fmin(first_of(f->group_refault_bytes, f->machine_refault_bytes),
+			       isnan(f->read_bytes) ? INFINITY : f->read_bytes);
 
 	p->psi_cpu = first_of(f->group_psi_cpu_some, f->psi_cpu_some);
 	p->psi_memory = first_of(f->group_psi_memory_some, f->psi_memory_some);
@@ -293,7 +295,8 @@ static void find_bandwidth(struct phase_facts *p)
 		p->stream_rate = p->token_bytes * p->token_rate;
 	}
 	/* What it copies through calls lies in the page cache, which is not in its own memory. */
-	p->fits_cache = p->f->rss_peak < run->cache_bytes && !(p->copied_rate > COPIES_MUCH);
+	p->fits_cache = p->f->rss_peak < (p->peak_threads > 1 ? run->cache_bytes : run->cache_one) &&
+			!(p->copied_rate > COPIES_MUCH);
 }
 
 void phase_facts_find(const struct run *run, size_t phase, struct phase_facts *ret)

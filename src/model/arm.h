@@ -37,6 +37,9 @@ void arms_release(struct arms *a);
 /* A new arm, all empty (values NULL, block -1), owned by *a; NULL when out of memory. */
 struct arm *arms_add(struct arms *a);
 
+/* Takes back the one that was added last. */
+void arms_drop_last(struct arms *a);
+
 /* NaN where it is missing. */
 double arm_value(const struct arm *arm, size_t metric);
 

@@ -27,6 +27,7 @@ extern const size_t metric_count;
 struct metric_set {
 	struct metric_desc *items;
 	size_t count, room;
+	size_t *slot, slots; /* index by name: item number + 1, 0 where free */
 };
 
 int metric_set_init(struct metric_set *s, struct error *err); /* with the fixed ones */

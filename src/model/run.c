@@ -61,8 +61,15 @@ const struct phase_figures phase_figures_none = {
 	.group_psi_io_some = NAN,
 };
 
+static int by_name(const void *name, const void *series)
+{
+	return strcmp(name, ((const struct run_series *)series)->name);
+}
+
 const struct run_series *run_series_find(const struct run *r, const char *name)
 {
+	if (r->series_sorted)
+		return bsearch(name, r->series, r->series_count, sizeof *r->series, by_name);
 	for (size_t i = 0; i < r->series_count; i++)
 		if (strcmp(r->series[i].name, name) == 0)
 			return &r->series[i];

@@ -39,7 +39,7 @@ struct phase_figures {
 	double memory_available;     /* of the machine, the least in the phase; bytes */
 	/* Of the command's control group. */
 	double oom_kills;
-	double memory_limit, quota; /* bytes; CPUs; the least in the phase */
+	double memory_limit, quota; /* bytes, the least in the phase; CPUs, their mean */
 	double group_memory_peak;   /* bytes in use, page cache included */
 	double quota_periods, throttled_periods, throttled_s;
 	double group_refault_bytes;
@@ -112,10 +112,12 @@ struct run {
 
 	struct run_series *series;
 	size_t series_count;
+	bool series_sorted; /* by name */
 
 	/* The machine; 0 where unknown. */
 	int cpus, cpus_allowed;
-	double memory_bytes, cache_bytes; /* cache: the last level, all instances */
+	double memory_bytes;
+	double cache_bytes, cache_one; /* the last level: all instances, and the largest one */
 	struct bandwidth bandwidth[2]; /* how fast its memory is: as known before the run, as measured after it */
 	struct run_weights weights;
 

@@ -137,8 +137,10 @@ static json_t *machine_json(void)
 	if (*m.hypervisor)
 		json_put_text(object, "hypervisor", m.hypervisor);
 	last_cache_read(&cache);
-	if (cache.all > 0)
+	if (cache.all > 0) {
 		json_put_number(object, "cache_mib", cache.all / 1048576);
+		json_put_number(object, "cache_one_mib", cache.largest / 1048576);
+	}
 	/* One that cannot be read is measured anew where a verdict needs it. */
 	id = judging_identity(&m);
 	if (peakfile_load(&id, &peak, NULL) == 0)
@@ -185,6 +187,10 @@ json_t *begin_build(const struct record_options *options, const struct machine_s
 	json_put_text(root, "cwd", cwd);
 	json_put_text(root, "started_at", started);
 	json_put_integer(root, "wall_offset_ns", clock_wall_offset_ns());
+	if (options->in_design) {
+		json_put_integer(root, "block", options->block);
+		json_put_integer(root, "arm", options->arm);
+	}
 	json_put_number(opts, "interval_ms", options->interval_ms);
 	json_put_text(opts, "engine", options->engine);
 	if (options->timeout_s > 0)

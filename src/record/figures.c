@@ -61,7 +61,7 @@ static const struct figure {
 	{"cgroup.memory.current", FIGURE_MAX, offsetof(struct phase_figures, group_memory_peak)},
 	{"cgroup.oom_kills", FIGURE_GROWTH, offsetof(struct phase_figures, oom_kills)},
 	{"cgroup.memory.limit", FIGURE_MIN, offsetof(struct phase_figures, memory_limit)},
-	{"cgroup.cpu.quota", FIGURE_MIN, offsetof(struct phase_figures, quota)},
+	{"cgroup.cpu.quota", FIGURE_MEAN, offsetof(struct phase_figures, quota)},
 	{"cgroup.cpu.periods", FIGURE_GROWTH, offsetof(struct phase_figures, quota_periods)},
 	{"cgroup.cpu.throttled_periods", FIGURE_GROWTH, offsetof(struct phase_figures, throttled_periods)},
 	{"cgroup.cpu.throttled", FIGURE_GROWTH, offsetof(struct phase_figures, throttled_s)},
@@ -166,6 +166,8 @@ static void note_points(struct gathering *g, const struct wire_points *points, u
 	for (size_t n = (used - sizeof *points) / sizeof *p; n > 0; n--, p++) {
 		int f = p->id < g->ids ? g->figure_of[p->id] : -1;
 
+		if (!isfinite(p->value)) /* damage */
+			continue;
 		series_gather_point(g->series, p->id, points->t, p->value);
 		if (f < 0)
 			continue;

@@ -151,6 +151,11 @@ static struct series_span span_of(const struct window *w)
 	return (struct series_span){.growth = w->growth, .mean = w->mean, .min = w->min, .max = w->max};
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct run_series *)a)->name, ((const struct run_series *)b)->name);
+}
+
 void series_gather_end(struct series_gathering *g)
 {
 	struct run *run = g->run;
@@ -164,6 +169,9 @@ void series_gather_end(struct series_gathering *g)
 			run->series[i].phases[k] = span_of(&from->items[k]);
 		run->series[i].whole = span_of(&from->items[run->phases.count]);
 	}
+	/* From here on they are not beside their windows any more. */
+	qsort(run->series, run->series_count, sizeof *run->series, by_name);
+	run->series_sorted = true;
 }
 
 void series_gather_free(struct series_gathering *g)

@@ -78,10 +78,19 @@ static void put_totals(const struct run *run, struct buf *out)
 		   units_seconds(run->wall_s).text, units_seconds(cpu).text);
 	if (run->wall_s > 0 && !isnan(cpu))
 		buf_printf(out, " (%.2f cores)", cpu / run->wall_s);
-	buf_printf(out, "\n- memory peak: %s, of it anonymous %s\n", units_bytes(run->rss_peak).text,
-		   units_bytes(run->anon_peak).text);
+	buf_printf(out, "\n- memory peak: %s", units_bytes(run->rss_peak).text);
+	if (*run->rss_kind)
+		buf_printf(out, " (%s)", run->rss_kind);
+	buf_printf(out, ", of it anonymous %s\n- processes: %s%s", units_bytes(run->anon_peak).text,
+		   run->processes_exact ? "" : "at least ", units_count((double)run->processes).text);
+	if (!isnan(run->whole.threads_max))
+		buf_printf(out, ", threads at most %.0f", run->whole.threads_max);
+	buf_putc(out, '\n');
 	buf_printf(out, "- storage: read %s, written %s\n", units_bytes(run->whole.read_bytes).text,
 		   units_bytes(run->whole.write_bytes).text);
+	if (!isnan(run->cost_share))
+		buf_printf(out, "- watching cost %s of one core and %s\n", units_percent(run->cost_share).text,
+			   units_bytes(run->cost_max_rss).text);
 	if (!run->has_engine)
 		return;
 	buf_printf(out, "- engine: %s\n", run->engine.engine);

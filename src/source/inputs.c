@@ -45,7 +45,7 @@ static int define(struct source_context *c, size_t number, const char *what, con
 	char name[64], scope[2048];
 
 	snprintf(name, sizeof name, "input.%zu.%s", number, what);
-	snprintf(scope, sizeof scope, "file %s%s", input->path, input->opened ? " opened" : "");
+	snprintf(scope, sizeof scope, "%s %s", input->opened ? "opened" : "file", input->path);
 	return series_define(c, &(struct series_desc){name, "bytes", "inputs", scope, SERIES_GAUGE});
 }
 

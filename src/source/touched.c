@@ -30,10 +30,13 @@
 /* What one look finds depends on where in its memory the process was when it began: a reader of all of it showed 1 to 9
  * GB/s. So several are taken, one upon the other, where they cost little; only the first makes it set all bits anew. */
 #define LOOKS_MAX 4
-#define COST_MAX_NS (60 * NS_PER_MS)
+#define COST_MAX_NS (40 * NS_PER_MS)
 /* And never more than this share of the time since the run began, so that a short run has none. */
 #define COST_SHARE 0.02
 #define NS_PER_BYTE_AT_FIRST (100.0 / 4096)
+/* Both walks beside the reading one alone, which is tried first: many mappings cost more than their pages. */
+#define BOTH_WALKS 2.5
+#define HUGE_SHARE 0.1 /* of the memory in huge pages, of which each counts as 512: then the figure means nothing */
 #define SEEN_MAX 16
 
 /* A large process as it was at the last sample. */
@@ -46,6 +49,7 @@ struct touched_state {
 	int rate, share; /* series, -1: not defined yet */
 	int64_t began, sampled_at, next;
 	double ns_per_byte; /* 0: not measured yet */
+	int tried_pid;      /* the process that it was measured of */
 	struct seen seen[SEEN_MAX];
 	size_t seen_count;
 	bool over; /* it is not possible here */
@@ -158,6 +162,25 @@ static void put(struct touched_state *s, struct source_context *c, const struct 
 	timeline_put(c->timeline, s->share, now, l->touched / l->resident);
 }
 
+/* Whether a look is possible, and what it will cost: by the reading walk alone, which changes nothing. */
+static int try_out(struct touched_state *s, struct source_context *c, const struct process *p, struct error *err)
+{
+	struct touch t = {.cost_ns = 0};
+	int failed = touch_read(p->pid, &t, err);
+
+	if (failed < 0)
+		return failed;
+	s->tried_pid = p->pid;
+	s->ns_per_byte = fmax(NS_PER_BYTE_AT_FIRST, BOTH_WALKS * (double)t.cost_ns / (double)p->rss);
+	if (t.huge > HUGE_SHARE * t.resident) {
+		s->over = true;
+		warnings_add(c->warnings,
+			     "memory.touched is not told: the memory is in huge pages, of which a touch of one byte "
+			     "counts as 2 MiB");
+	}
+	return 0;
+}
+
 /* One look, added to *l. What lies between the middles of the two walks is the time looked at; both take ms for each
  * GiB, so no waiting is needed in between, which would only bring more pages to where they count no further. */
 static int look_once(const struct process *p, struct looks *l, struct error *err)
@@ -179,7 +202,7 @@ static int look_once(const struct process *p, struct looks *l, struct error *err
 
 static void look(struct touched_state *s, struct source_context *c, const struct process *p, int64_t now)
 {
-	double cost = (s->ns_per_byte > 0 ? s->ns_per_byte : NS_PER_BYTE_AT_FIRST) * (double)p->rss;
+	double cost = fmax(s->ns_per_byte, NS_PER_BYTE_AT_FIRST) * (double)p->rss;
 	struct looks l = {.count = 0};
 	struct error err;
 	double most = fmin((double)COST_MAX_NS, COST_SHARE * (double)(now - s->began));
@@ -194,6 +217,13 @@ static void look(struct touched_state *s, struct source_context *c, const struct
 	}
 	if (cost > most || memory_is_short())
 		return;
+	if (s->tried_pid != p->pid) {
+		/* The look itself comes next time, if it is not too dear. */
+		failed = try_out(s, c, p, &err);
+		if (failed < 0)
+			take_failure(s, c, failed, &err);
+		return;
+	}
 	do
 		failed = look_once(p, &l, &err);
 	while (failed == 0 && l.count < LOOKS_MAX && (double)l.cost_ns + cost <= most);

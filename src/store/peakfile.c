@@ -12,6 +12,7 @@
 #include "base/fs.h"
 
 #define SCHEMA 1
+#define SIZE_MOST 65536 /* of the file; it takes less than 1 KiB */
 #define RATE_MAX 1e13 /* bytes per second; what is more was not measured of any machine */
 #define SPREAD_MAX 1e6
 #define THREADS_MAX 65536
@@ -147,8 +148,13 @@ int peakfile_load(const struct peak_identity *id, struct bandwidth *ret, struct 
 	buf_init(&path);
 	if (!peakfile_path(id, &path))
 		return path.failed ? error_set(err, "out of memory") : 1;
-	if (stat(path.text, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 1;
+	if (stat(path.text, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 1
+			       : error_set(err, "%s: %s", path.text, strerror(errno));
+	/* A pipe would be waited for, a device has no end. */
+	if (!S_ISREG(st.st_mode) || st.st_size > SIZE_MOST)
+		return error_set(err, "%s: this is no file of assay's; remove it", path.text);
 	root = json_read_file(path.text, err);
 	if (!root)
 		return -1;
@@ -167,6 +173,7 @@ int peakfile_save(const struct peak_identity *id, const struct bandwidth *b, str
 {
 	CLEANUP(buf_release) struct buf path, folder;
 	CLEANUP(json_cleanup) json_t *root = NULL;
+	struct stat st;
 
 	buf_init(&path);
 	buf_init(&folder);
@@ -180,6 +187,8 @@ int peakfile_save(const struct peak_identity *id, const struct bandwidth *b, str
 	json_put_integer(root, "schema", SCHEMA);
 	json_object_set_new(root, "machine", identity_json(id));
 	json_object_set_new(root, "bandwidth", bandwidth_json(b));
+	if (lstat(path.text, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, "%s: this is no file of assay's; remove it", path.text);
 	if (json_write_file(path.text, root, err) < 0)
 		return -1;
 	if (chmod(path.text, 0600) < 0)

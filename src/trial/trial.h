@@ -20,21 +20,26 @@ struct trial_options {
 	size_t sides;
 	size_t pairs;         /* how many times each side runs; odd ones end in a half block */
 	bool until_decided;   /* stop at a preset look (stats_looks) once `decided` says so; `pairs` is then the most */
-	const char *order;    /* "random" (blocks as above), or a fixed one such as "ABBA", repeated; of two sides */
+	/* "random" or NULL (blocks as above); or a fixed one such as "ABBA", repeated: letters A, B, ... of the sides,
+	 * each as often as any other. */
+	const char *order;
 	uint64_t seed;
 	size_t warmup;        /* unmeasured runs of each side first, in turn */
-	size_t done;          /* arms that a run before has done already, in the order of the plan (resume) */
-	/* Runs one arm; `block` and `position` are its place in the design (-1 for a warm-up), `turn` counts arms of
-	 * this side. Returns 0, 1 to stop everything (Ctrl-C), or -1 with *err. */
+	/* Arms that a run before has done already, in the order of the plan (resume). Warm-ups are run again where an
+	 * arm is left to do. */
+	size_t done;
+	/* Runs one arm; `block` and `position` are its place in the design (-1 for a warm-up), `turn` counts this
+	 * side's arms, or its warm-ups, from 0. Returns 0, 1 to stop everything (Ctrl-C), or -1 with *err. */
 	int (*run)(void *context, size_t side, int block, int position, size_t turn, struct error *err);
 	/* After `pairs` whole turns of all sides: is it decided? Only asked at preset looks. May be NULL. */
 	bool (*decided)(void *context, size_t pairs);
-	/* Before each arm: `at` of `of` (the most that may come). May be NULL. */
+	/* Before each arm and warm-up: `at` (from 0) of `of`, the most that may come. May be NULL. */
 	void (*progress)(void *context, size_t at, size_t of, size_t side);
 	void *context;
 };
 
-/* The order in which the sides run, one byte per arm: side numbers; owned by the caller. */
+/* The order in which the sides run, without warm-ups: side numbers; owned by the caller. The same options give the same
+ * order, on every machine. */
 int trial_plan(const struct trial_options *o, uint16_t **ret_sides, size_t *ret_count, struct error *err);
 
 /* Returns enum trial_stop; TRIAL_FAILED with *err. */

@@ -10,6 +10,8 @@
 
 #include "base/fs.h"
 #include "record/finish.h"
+#include "record/judging.h"
+#include "report/markdown.h"
 #include "report/summary.h"
 #include "store/runjson.h"
 
@@ -58,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *paths[3];
 	uint32_t lengths[3];
 	struct buf text;
+	struct judging_options judging = {.probe = false};
 	struct run run;
 	json_t *json;
 
@@ -81,7 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run_init(&run);
 	buf_init(&text);
 	if (finish_run(&dir, NULL, FINISH_RECOVERED, NULL, &run, NULL) == 0) {
+		judging_run(&run, NULL, &judging, NULL);
 		json = runjson_build(&run, NULL);
+		markdown_print(&run, &text);
 		summary_print(&run, "x", true, 80, &text);
 		json_decref(json);
 	}

@@ -18,7 +18,7 @@ static inline void stage(struct run *r, enum phase_group group)
 	run_init(r);
 	r->cpus = r->cpus_allowed = 4;
 	r->memory_bytes = 16 * GIB;
-	r->cache_bytes = 32 * MIB;
+	r->cache_bytes = r->cache_one = 32 * MIB;
 	r->end = INT64_C(10000000000);
 	r->phases.items = calloc(1, sizeof *r->phases.items);
 	r->phases.count = 1;

@@ -256,7 +256,7 @@ static void few_pages_touched_means_computing(void **state)
 	r.has_engine = false;
 	r.bandwidth[1].touched = 14e9;
 	f->touched_rate = 0.5e9;
-	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_HIGH, "CPUs");
+	expect(&r, LIMIT_CPU, "all threads", CONFIDENCE_MEDIUM, "threads that only spin");
 }
 
 static void add_gpu(struct run *r, double busy, double memory, double rx, double power)
@@ -344,6 +344,44 @@ static void traffic_of_others_is_no_limit(void **state)
 	expect(&r, LIMIT_WAIT, NULL, CONFIDENCE_MEDIUM, "went over eth0");
 }
 
+static void moving_bytes_with_stalls_unknown_is_not_surely_waiting_for_something_else(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	f->cpu_s = 0.1;
+	f->psi_io_some = NAN;
+	f->read_bytes = 300 * MIB;
+	expect(&r, LIMIT_WAIT, NULL, CONFIDENCE_LOW, "on the disk, ");
+}
+
+static void refaults_of_others_are_not_the_commands(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 9.9;
+	f->read_bytes = 2 * MIB;
+	f->machine_refault_bytes = 40 * GIB;
+	f->psi_memory_some = 0.9;
+	f->memory_available = 0.5 * GIB;
+	add_series(&r, "input.0.size", "file /data/small", NAN, 2 * MIB);
+	expect(&r, LIMIT_CPU, "one thread", CONFIDENCE_HIGH, "busy");
+}
+
+static void a_machine_whose_cpus_are_unknown_gives_none_away(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	r.cpus = r.cpus_allowed = 0;
+	f->cpu_s = f->busiest_thread_s = f->machine_busy_s = 9.9;
+	expect(&r, LIMIT_CPU, "one thread", CONFIDENCE_HIGH, "busy");
+}
+
 static void without_counters_nothing_is_claimed_and_they_are_named(void **state)
 {
 	struct run r;
@@ -428,6 +466,9 @@ int main(void)
 		cmocka_unit_test(a_gpu_held_by_its_power_limit),
 		cmocka_unit_test(a_link_that_is_full_while_the_gpu_idles),
 		cmocka_unit_test(a_full_link_is_the_network),
+		cmocka_unit_test(moving_bytes_with_stalls_unknown_is_not_surely_waiting_for_something_else),
+		cmocka_unit_test(refaults_of_others_are_not_the_commands),
+		cmocka_unit_test(a_machine_whose_cpus_are_unknown_gives_none_away),
 		cmocka_unit_test(without_counters_nothing_is_claimed_and_they_are_named),
 		cmocka_unit_test(a_short_phase_is_not_judged),
 		cmocka_unit_test(no_sentence_is_cut_whatever_is_missing),

@@ -45,8 +45,8 @@ static void what_was_evicted_is_a_warning(void **state)
 
 	(void)state;
 	quiet(&r, GROUP_LOAD);
-	add_series(&r, "input.0.size", "file /data/model.gguf opened", NAN, 4 * GIB);
-	add_series(&r, "input.0.cached", "file /data/model.gguf opened", NAN, 4 * GIB);
+	add_series(&r, "input.0.size", "opened /data/model.gguf", NAN, 4 * GIB);
+	add_series(&r, "input.0.cached", "opened /data/model.gguf", NAN, 4 * GIB);
 	r.series[r.series_count - 1].last = 1 * GIB;
 	assert_int_equal(movement_judge(&r, &err), 0);
 	assert_int_equal(r.movement_count, 2);

@@ -243,6 +243,59 @@ static void every_command_has_help_and_two_examples(void **state)
 	}
 }
 
+struct sides {
+	struct option_list b, labels;
+	bool quiet;
+};
+
+static const struct option side_rows[] = {
+	{"vs", 'v', OPTION_WORDS, offsetof(struct sides, b), "B...", "side B", NULL, NULL, 1, INFINITY},
+	{"labels", 0, OPTION_WORDS, offsetof(struct sides, labels), "A B", "names", NULL, NULL, 2, 2},
+	{"quiet", 'q', OPTION_FLAG, offsetof(struct sides, quiet), NULL, "no summary"},
+	OPTIONS_END,
+};
+
+static const struct command mixed_tool = {.name = "mixed", .options = side_rows, .mixed = true};
+
+/* The words in order as "A1 A2|B1|LABELS|quiet", or the error. */
+static const char *sort_words(const char *words)
+{
+	static char copy[512], text[512];
+	char *argv[WORDS_MAX + 1];
+	struct sides s = {0};
+	struct error err;
+	int argc = 0, rest, got;
+
+	strcpy(copy, words);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	*text = '\0';
+	got = options_parse(&mixed_tool, argc, argv, &s, &rest, &err);
+	for (int i = rest; got == 0 && i < argc; i++)
+		strcat(strcat(text, argv[i]), " ");
+	for (size_t i = 0; got == 0 && i < s.b.count + s.labels.count; i++) {
+		strcat(text, i == 0 || i == s.b.count ? "| " : "");
+		strcat(strcat(text, i < s.b.count ? s.b.items[i] : s.labels.items[i - s.b.count]), " ");
+	}
+	strcat(text, got < 0 ? err.text : s.quiet ? "q" : "");
+	options_release(&mixed_tool, &s);
+	return text;
+}
+
+static void words_go_to_their_option_wherever_it_stands(void **state)
+{
+	(void)state;
+	assert_string_equal(sort_words("mixed a1 a2 --vs b1 b2"), "a1 a2 | b1 b2 ");
+	assert_string_equal(sort_words("mixed a1 --vs b1 b2 -q"), "a1 | b1 b2 q");
+	assert_string_equal(sort_words("mixed -q a1 --labels x y a2 --vs b1 --vs b2 -q"), "a1 a2 | b1 b2 | x y q");
+	assert_string_equal(sort_words("mixed a1 --vs=b1 a2 -vb2 a3"), "a1 a2 a3 | b1 b2 ");
+	assert_string_equal(sort_words("mixed a1 --labels=x y a2 --vs b1 -- -q"), "a1 a2 -q | b1 | x y ");
+	assert_string_equal(sort_words("mixed a1 --vs -q"), "option '--vs' needs a value: --vs B...");
+	assert_string_equal(sort_words("mixed --labels x"), "option '--labels' needs more words: --labels A B");
+	assert_string_equal(sort_words("mixed"), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +306,7 @@ int main(void)
 		cmocka_unit_test(errors_name_the_option_and_what_was_meant),
 		cmocka_unit_test(an_endless_word_is_shortened),
 		cmocka_unit_test(help_shows_defaults_choices_and_examples),
+		cmocka_unit_test(words_go_to_their_option_wherever_it_stands),
 		cmocka_unit_test(every_command_has_help_and_two_examples),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

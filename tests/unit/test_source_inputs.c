@@ -254,7 +254,7 @@ static void what_a_process_opens_for_reading_is_found(void **state)
 	assert_int_equal(inputs_shown(), 0); /* the command has not begun: what is open there is the recorder's */
 	stage_slow(&s, SECOND + SECOND / 10);
 	assert_int_equal(inputs_shown(), 1);
-	assert_scope("input.0.size", "file %s opened", large);
+	assert_scope("input.0.size", "opened %s", large);
 	assert_last("input.0.size", (double)(16 * MIB));
 	close(read_only), close(write_only), close(less), close(deleted), close(segment);
 	stage_release(&s);
@@ -304,7 +304,7 @@ static void what_is_mapped_and_closed_is_found_but_no_program(void **state)
 	stage_slow(&s, SECOND);
 	stage_slow(&s, SECOND + SECOND / 10);
 	assert_int_equal(inputs_shown(), 1);
-	assert_scope("input.0.size", "file %s opened", model);
+	assert_scope("input.0.size", "opened %s", model);
 	munmap(maps[0], 20 * MIB);
 	munmap(maps[1], 16 * MIB);
 	munmap(maps[2], 20 * MIB);
