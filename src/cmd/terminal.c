@@ -17,6 +17,6 @@ size_t terminal_columns(int fd)
 	struct winsize size;
 
 	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return 110;
+		return 0;
 	return size.ws_col < 60 ? 60 : size.ws_col > 120 ? 120 : size.ws_col;
 }

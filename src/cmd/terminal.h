@@ -8,7 +8,7 @@
 /* The descriptor is a terminal, NO_COLOR is not set, and TERM is not "dumb". */
 bool terminal_has_colour(int fd);
 
-/* How wide lines may be: the terminal's width within [60, 120]; 110 where it is none. */
+/* How wide lines may be: the terminal's width within [60, 120]; 0 where it is none. */
 size_t terminal_columns(int fd);
 
 #endif

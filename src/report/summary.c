@@ -1,6 +1,7 @@
 #include "report/summary.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -10,6 +11,7 @@
 #include "base/wrap.h"
 #include "report/tables.h"
 
+#define FOLD_UNSEEN 110 /* columns where no terminal says how many there are */
 #define PHASES_SHOWN 12
 #define LIMITS_SHOWN 6
 #define MOVEMENTS_SHOWN 6
@@ -84,7 +86,7 @@ static void print_limits(const struct run *run, size_t columns, struct buf *out)
 
 	if (t.count == t.columns)
 		return;
-	t.fold = columns;
+	t.fold = columns ? columns : FOLD_UNSEEN;
 	buf_putc(out, '\n');
 	table_print(&t, align, "  ", out);
 	print_left_out(left_out, "limits", out);
@@ -119,7 +121,7 @@ static void print_movements(const struct run *run, bool colour, size_t columns, 
 		utf8_append_line(&line, m->text, sizeof m->text);
 		buf_printf(out, "    %s%-7s%s  ", coloured ? colours[m->level] : "", movement_level_name(m->level),
 			   coloured ? "\033[0m" : "");
-		wrap_append(out, line.text, 13, 13, columns);
+		wrap_append(out, line.text, 13, 13, columns ? columns : FOLD_UNSEEN);
 	}
 	print_left_out(run->movement_count - shown, "movements", out);
 }
@@ -174,7 +176,7 @@ static void print_warnings(const struct run *run, bool all, bool colour, size_t 
 		buf_init(&line);
 		utf8_append_line(&line, run->warnings.texts[i], WARNING_COLUMNS);
 		buf_printf(out, "  %swarning:%s ", colour ? "\033[33m" : "", colour ? "\033[0m" : "");
-		wrap_append(out, line.text, 11, 11, columns);
+		wrap_append(out, line.text, 11, 11, columns ? columns : SIZE_MAX);
 	}
 	if (shown < run->warnings.count)
 		buf_printf(out, "  ... and %zu more warnings in run.json\n",
