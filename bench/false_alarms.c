@@ -266,25 +266,18 @@ static void try_fixed(struct machine *m, size_t n, size_t trials)
  * margin. */
 static void try_sequential(struct machine *m, size_t trials)
 {
-	struct tally bench = {0}, matrix = {0};
+	struct tally tally = {0};
 
 	for (size_t i = 0; i < trials; i++) {
 		enum paired_verdict v = PAIRED_UNDECIDED;
-		bool said = false;
 		size_t look = 0;
 
 		run_all(m, stats_looks[STATS_LOOKS - 1], false);
-		while ((v == PAIRED_UNDECIDED || v == PAIRED_SMALL) && look < STATS_LOOKS) {
+		while ((v == PAIRED_UNDECIDED || v == PAIRED_SMALL) && look < STATS_LOOKS)
 			v = judge(m, stats_looks[look++], STATS_LOOKS).paired;
-			if (!said && (v != PAIRED_UNDECIDED || look == STATS_LOOKS)) {
-				tally_paired(&bench, v, stats_looks[look - 1]);
-				said = true;
-			}
-		}
-		tally_paired(&matrix, v, stats_looks[look - 1]);
+		tally_paired(&tally, v, stats_looks[look - 1]);
 	}
-	print_row(m, "bench", "sequential", trials, bench);
-	print_row(m, "matrix", "sequential", trials, matrix);
+	print_row(m, "until decided", "sequential", trials, tally);
 }
 
 static const struct noise *noise_find(const char *name)

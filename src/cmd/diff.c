@@ -86,19 +86,24 @@ static int read_file(struct sides *s, const char *path, struct arms *arms, struc
 	const struct foreign *foreign;
 
 	buf_init(&text);
-	root = json_read_file(path, err);
-	if (root && is_run(root))
-		return armfile_take(root, path, &s->metrics, arms, err);
-	if (fs_read_file(path, FILE_MAX, &text, root ? err : NULL) < 0)
+	if (fs_read_file(path, FILE_MAX, &text, err) < 0)
 		return -1;
 	foreign = foreign_of(text.text, text.length);
-	if (!foreign && root)
-		return error_set(err, "%s: it is no run.json (it has no \"status\"), and no other tool's results that "
-				      "are known", path);
-	if (!foreign)
+	if (foreign) {
+		s->foreign = true;
+		return foreign->read(text.text, text.length, path, &s->metrics, arms, err);
+	}
+	buf_release(&text);
+	buf_init(&text);
+	root = json_read_file(path, err);
+	if (!root)
 		return -1;
-	s->foreign = true;
-	return foreign->read(text.text, text.length, path, &s->metrics, arms, err);
+	if (!is_run(root))
+		return error_set(err,
+				 "%s: it is no run.json (it has no \"status\"), and no other tool's results that are "
+				 "known",
+				 path);
+	return armfile_take(root, path, &s->metrics, arms, err);
 }
 
 static int read_path(struct sides *s, const char *path, struct arms *arms, struct error *err)

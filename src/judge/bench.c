@@ -256,7 +256,7 @@ int bench_decided(const struct bench *b, bool *ret, struct error *err)
 
 		if (f->compared)
 			decided = decided && f->paired.verdict != PAIRED_UNDECIDED &&
-				  f->paired.verdict != PAIRED_TOO_FEW;
+				  f->paired.verdict != PAIRED_SMALL && f->paired.verdict != PAIRED_TOO_FEW;
 		else if (a.count == 1)
 			decided = f->high - f->low <= 2 * b->margin * f->median;
 	}
