@@ -33,8 +33,13 @@ static int count_digits(double value, int *ret_exponent)
 struct decimal decimal_shortest(double value)
 {
 	struct decimal d;
-	int exponent, digits = count_digits(value, &exponent);
+	int exponent, digits;
 
+	if (!isfinite(value)) {
+		strcpy(d.text, "n/a");
+		return d;
+	}
+	digits = count_digits(value, &exponent);
 	if (exponent < -4 || exponent >= 16)
 		snprintf(d.text, sizeof d.text, "%.*e", digits - 1, value);
 	else

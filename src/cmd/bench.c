@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "cmd/bench_options.h"
@@ -20,21 +21,32 @@
 
 #define LEAST_RUNS 10
 #define MOST_RUNS 1000
+#define NAMES_NOT_SHELL "-N names a command here; hyperfine's -N is --shell none"
 
 static volatile int stop_signal;
+static volatile int64_t stopped_at;
 
+/* timeout(1) sends its signal to us and to our group, which is one request: what comes within a second counts once. */
 static void on_signal(int signo)
 {
-	stop_signal = signo;
+	int64_t now = clock_mono_ns();
+
+	if (!stop_signal) {
+		stop_signal = signo;
+		stopped_at = now;
+	} else if (now - stopped_at > NS_PER_S) {
+		signal(signo, SIG_DFL);
+		raise(signo);
+	}
 }
 
-/* The first one ends the measuring and keeps what there is; the second one ends us. */
+/* The first one ends the measuring and keeps what there is; a later one ends us. */
 static void catch_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		struct sigaction before, catching = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+		struct sigaction before, catching = {.sa_handler = on_signal};
 
 		sigaction(signals[i], NULL, &before);
 		if (before.sa_handler != SIG_IGN)
@@ -175,7 +187,8 @@ static uint64_t seed_of(const struct bench_args *a)
 
 static size_t least_runs(const struct bench_args *a)
 {
-	double least = a->min_runs > 0 ? a->min_runs : LEAST_RUNS;
+	/* The first looks are at fewer runs than the default's least. */
+	double least = a->min_runs > 0 ? a->min_runs : a->until_decided ? 0 : LEAST_RUNS;
 
 	return (size_t)(a->max_runs > 0 && a->max_runs < least ? a->max_runs : least);
 }
@@ -219,12 +232,20 @@ static int measure(const struct bench_args *a, struct timed *timed, struct bench
 	bench_progress_clear(&progress);
 	if (report(a, b, &status) < 0)
 		status = EXIT_TROUBLE;
+	fflush(stdout); /* so that the reason stands behind the figures */
 	if (got < 0) {
-		fflush(stdout); /* so that the reason stands behind the figures */
 		fprintf(stderr, "assay bench: %s\n", err.text);
 		return EXIT_TROUBLE;
 	}
+	if (got > 0)
+		fprintf(stderr, "assay bench: interrupted\n");
 	return got > 0 ? 128 + stop_signal : status;
+}
+
+/* One name alone that holds blanks may be a command's line behind hyperfine's -N. */
+static bool looks_like_no_shell(const struct bench_args *a)
+{
+	return a->names.count == 1 && strpbrk(a->names.items[0], " \t") != NULL;
 }
 
 /* The starter comes first, while this process is small. */
@@ -246,6 +267,8 @@ static int run_with(const struct bench_args *a, char *const *lines, size_t count
 		timed_free(timed);
 		return EXIT_USAGE;
 	}
+	if (looks_like_no_shell(a))
+		fprintf(stderr, "assay bench: " NAMES_NOT_SHELL "\n");
 	catch_signals();
 	status = measure(a, timed, &b, &shell);
 	timed_free(timed);
@@ -262,7 +285,8 @@ static int run(int argc, char **argv)
 	if (status > 0)
 		return EXIT_DONE;
 	if (status == 0 && !argv[rest])
-		status = error_set(&err, "no command given; usage: assay bench [options] COMMAND [COMMAND...]");
+		status = error_set(&err, "no command given; %susage: assay bench [options] COMMAND [COMMAND...]",
+				   args.names.count ? NAMES_NOT_SHELL "; " : "");
 	if (status == 0)
 		status = bench_options_check(&args, &err);
 	if (status < 0)
@@ -284,6 +308,7 @@ const struct command cmd_bench = {
 		       "the commands, too; everything behind -- is a command.",
 	.options = bench_options,
 	.mixed = true,
+	.elsewhere = bench_options_elsewhere,
 	.examples = "# which is faster?\n"
 		    "assay bench 'gzip -kc file' 'zstd -c file'\n"
 		    "# until every comparison is decided, for a script\n"

@@ -5,10 +5,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "judge/stats.h"
+#include "trial/trial.h"
 
 #define RUNS_MAX 1e6
 #define SEED_MAX 9007199254740992.0 /* 2^53 */
@@ -19,7 +23,7 @@ const struct option bench_options[] = {
 	{"warmup", 'w', OPTION_NUMBER, AT(warmup), "N", "unmeasured runs of each command first", "0", NULL, 0,
 	 RUNS_MAX},
 	{"runs", 'n', OPTION_NUMBER, AT(runs), "N", "runs of each command", "10, and more as fit into 3 s of each",
-	 NULL, 1, RUNS_MAX},
+	 NULL, 1, RUNS_MAX, "a command's name is -N NAME"},
 	{"runs", 'r', OPTION_NUMBER, AT(runs), "N", "the same", NULL, NULL, 1, RUNS_MAX},
 	{"min-runs", 'm', OPTION_NUMBER, AT(min_runs), "N", "the least, without --runs", "10", NULL, 1, RUNS_MAX},
 	{"max-runs", 'M', OPTION_NUMBER, AT(max_runs), "N", "the most, without --runs", "1000; with --until-decided 60",
@@ -68,6 +72,14 @@ const struct option bench_options[] = {
 	OPTIONS_END,
 };
 
+const struct option_elsewhere bench_options_elsewhere[] = {
+	{"--command-name", "a command's name is -N NAME here"},
+	{"--time-unit", "units are chosen by the figures, and exports have seconds"},
+	{"-u", "units are chosen by the figures, and exports have seconds"},
+	{"--sort", "commands stand in the order in which they were given"},
+	{NULL, NULL},
+};
+
 const struct bench_args bench_options_defaults = {
 	.shell = "auto",
 	.style = "auto",
@@ -92,6 +104,62 @@ static int check_export(const char *option, const char *path, struct error *err)
 	return 0;
 }
 
+static bool is_same_folder(const char *a, const char *b)
+{
+	const char *ends[] = {strrchr(a, '/'), strrchr(b, '/')}, *paths[] = {a, b};
+	struct stat st[2];
+
+	for (int i = 0; i < 2; i++) {
+		char folder[PATH_MAX];
+
+		snprintf(folder, sizeof folder, "%.*s", ends[i] ? (int)(ends[i] - paths[i] + 1) : 1,
+			 ends[i] ? paths[i] : ".");
+		if (stat(folder, &st[i]) < 0)
+			return false;
+	}
+	return st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
+}
+
+/* /dev/null and its like take more than one; standard output does not. */
+static bool is_same_file(const char *a, const char *b)
+{
+	const char *a_name = strrchr(a, '/'), *b_name = strrchr(b, '/');
+	bool a_there, b_there;
+	struct stat x, y;
+
+	if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0)
+		return strcmp(a, b) == 0;
+	a_there = stat(a, &x) == 0;
+	b_there = stat(b, &y) == 0;
+	if (a_there && b_there)
+		return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return !a_there && !b_there && strcmp(a_name ? a_name + 1 : a, b_name ? b_name + 1 : b) == 0 &&
+	       is_same_folder(a, b);
+}
+
+static int check_exports(const struct bench_args *a, struct error *err)
+{
+	const struct {
+		const char *option, *path;
+	} exports[] = {
+		{"json", a->json && !*a->json ? "-" : a->json},
+		{"export-json", a->export_json},
+		{"export-csv", a->export_csv},
+		{"export-markdown", a->export_markdown},
+	};
+
+	for (size_t i = 0; i < sizeof exports / sizeof *exports; i++) {
+		if (check_export(exports[i].option, exports[i].path, err) < 0)
+			return -1;
+		for (size_t k = 0; exports[i].path && k < i; k++)
+			if (exports[k].path && is_same_file(exports[i].path, exports[k].path))
+				return error_set(err, "--%s and --%s: both would write to %s", exports[k].option,
+						 exports[i].option,
+						 strcmp(exports[i].path, "-") ? exports[i].path : "standard output");
+	}
+	return 0;
+}
+
 static int check_whole(const char *option, double value, struct error *err)
 {
 	return value == floor(value) ? 0 : error_set(err, "option '--%s': %.10g is not a whole number", option, value);
@@ -107,6 +175,12 @@ bool bench_options_uses_stdout(const struct bench_args *a)
 	return a->json && !*a->json;
 }
 
+/* The runs of the last look. */
+static double looked_at(const struct bench_args *a)
+{
+	return (double)trial_pairs_to_look(a->max_runs > 0 ? (size_t)a->max_runs : stats_looks[STATS_LOOKS - 1]);
+}
+
 int bench_options_check(const struct bench_args *a, struct error *err)
 {
 	if (check_whole("warmup", a->warmup, err) < 0 || check_whole("runs", a->runs, err) < 0 ||
@@ -117,17 +191,16 @@ int bench_options_check(const struct bench_args *a, struct error *err)
 		return error_set(err, "option '--confidence': %.10g percent is less than 50", a->confidence);
 	if (a->max_runs > 0 && a->min_runs > a->max_runs)
 		return error_set(err, "--min-runs %.10g is more than --max-runs %.10g", a->min_runs, a->max_runs);
+	if (a->until_decided && !a->runs && a->min_runs > looked_at(a))
+		return error_set(err, "--until-decided makes at most %.10g runs here, fewer than --min-runs %.10g",
+				 looked_at(a), a->min_runs);
 	if (a->step && !a->scans.count)
 		return error_set(err, "--parameter-step-size: there is no --parameter-scan that it could be of");
 	if (a->show_output && a->extras[BENCH_OUTPUT].count)
 		return error_set(err, "--show-output and --output cannot both be given");
 	if (a->input && access(a->input, R_OK) < 0)
 		return error_set(err, "--input: %s: %s", a->input, strerror(errno));
-	if (check_export("export-json", a->export_json, err) < 0 ||
-	    check_export("export-csv", a->export_csv, err) < 0 ||
-	    check_export("export-markdown", a->export_markdown, err) < 0)
-		return -1;
-	return a->json && *a->json ? check_export("json", a->json, err) : 0;
+	return check_exports(a, err);
 }
 
 static int read_parameters(const struct bench_args *a, struct bench_parameters *p, struct error *err)
@@ -141,6 +214,34 @@ static int read_parameters(const struct bench_args *a, struct bench_parameters *
 		if (bench_parameters_list(p, l[i], l[i + 1], err) < 0)
 			return error_prefix(err, "--parameter-list");
 	return 0;
+}
+
+static bool uses(const struct bench_texts *texts, const char *placeholder)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strstr(texts->items[i], placeholder))
+			return true;
+	return false;
+}
+
+/* The same command once more for each value: hardly what was meant. */
+static void note_unused(const struct bench_request *r)
+{
+	for (size_t i = 0; i < r->parameters.count; i++) {
+		const char *name = r->parameters.items[i].name;
+		CLEANUP(buf_release) struct buf placeholder;
+		bool used;
+
+		buf_init(&placeholder);
+		buf_printf(&placeholder, "{%s}", name);
+		used = uses(&r->lines, placeholder.text) || uses(&r->names, placeholder.text);
+		for (size_t k = 0; k < BENCH_EXTRAS; k++)
+			used |= uses(&r->extras[k], placeholder.text);
+		if (!used)
+			fprintf(stderr, "assay bench: parameter '%s': {%s} stands in no command, so that each value "
+					"runs the same\n",
+				typed_show(name, strlen(name)).text, typed_show(name, strlen(name)).text);
+	}
 }
 
 int bench_options_plan(const struct bench_args *a, char *const *commands, size_t count, struct bench *ret,
@@ -162,5 +263,8 @@ int bench_options_plan(const struct bench_args *a, char *const *commands, size_t
 		r.extras[BENCH_OUTPUT] = (struct bench_texts){&inherit, 1};
 	status = read_parameters(a, &parameters, err);
 	r.parameters = parameters;
-	return status < 0 ? -1 : bench_plan(&r, ret, ret_shell, err);
+	if (status < 0 || bench_plan(&r, ret, ret_shell, err) < 0)
+		return -1;
+	note_unused(&r);
+	return 0;
 }

@@ -17,6 +17,7 @@ struct bench_args {
 
 extern const struct option bench_options[];
 extern const struct bench_args bench_options_defaults;
+extern const struct option_elsewhere bench_options_elsewhere[]; /* hyperfine's */
 
 /* What cannot be, before anything runs: also export files in folders that are not there. */
 int bench_options_check(const struct bench_args *a, struct error *err);

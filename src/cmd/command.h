@@ -24,6 +24,7 @@ struct command {
 	const char *examples;    /* at least two, each a comment line and a command line */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
 	bool mixed; /* options may stand behind and between its operands */
+	const struct option_elsewhere *elsewhere; /* NULL: none */
 };
 
 #define COMMAND(name) extern const struct command cmd_##name;

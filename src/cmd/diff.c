@@ -59,12 +59,16 @@ struct sides {
 	struct metric_set metrics;
 	struct arms a, b;
 	bool foreign; /* some came from another tool's file */
+	json_t *files[2]; /* real paths of what A and B hold, as the keys of an object */
+	size_t again[2];  /* words that named one of them once more */
 };
 
 static void sides_release(struct sides *s)
 {
 	arms_release(&s->a);
 	arms_release(&s->b);
+	json_decref(s->files[0]);
+	json_decref(s->files[1]);
 	metric_set_release(&s->metrics);
 }
 
@@ -106,8 +110,32 @@ static int read_file(struct sides *s, const char *path, struct arms *arms, struc
 	return armfile_take(root, path, &s->metrics, arms, err);
 }
 
+/* 1: that side has the file already, by whatever name. One that cannot be resolved is told by who reads it. */
+static int note_file(struct sides *s, const char *path, int side, struct error *err)
+{
+	CLEANUP(buf_release) struct buf file;
+	CLEANUP(free_cleanup) char *real = NULL;
+
+	buf_init(&file);
+	buf_puts(&file, path);
+	if (fs_is_dir(path))
+		buf_puts(&file, "/run.json");
+	real = file.failed ? NULL : realpath(file.text, NULL);
+	if (!real)
+		return 0;
+	if (json_object_get(s->files[side], real)) {
+		s->again[side]++;
+		return 1;
+	}
+	return json_object_set_new_nocheck(s->files[side], real, json_true()) < 0 ? error_set(err, "out of memory") : 0;
+}
+
 static int read_path(struct sides *s, const char *path, struct arms *arms, struct error *err)
 {
+	int noted = note_file(s, path, arms == &s->b, err);
+
+	if (noted)
+		return noted > 0 ? 0 : -1;
 	return fs_is_dir(path) ? armfile_read(path, &s->metrics, arms, err) : read_file(s, path, arms, err);
 }
 
@@ -133,6 +161,24 @@ static int read_side(struct sides *s, char *const *words, size_t count, struct a
 		if (read_word(s, words[i], arms, err) < 0)
 			return -1;
 	return 0;
+}
+
+/* A run counts once on a side; on both sides it speaks for neither. */
+static void warn_repeated(const struct sides *s, const struct comparison *c)
+{
+	size_t shared = 0;
+	const char *path;
+	json_t *value;
+
+	for (int side = 0; side < 2; side++)
+		if (s->again[side])
+			fprintf(stderr, "assay diff: side %s: paths that name a file which it has already: %zu; "
+					"each file counts once\n",
+				side ? "B" : "A", s->again[side]);
+	json_object_foreach(s->files[0], path, value)
+		shared += json_object_get(s->files[1], path) != NULL;
+	if (shared && !c->same_runs)
+		fprintf(stderr, "assay diff: %zu file%s on both sides\n", shared, shared == 1 ? " is" : "s are");
 }
 
 static int unknown_metric(const struct metric_set *set, const char *typed, struct error *err)
@@ -170,12 +216,26 @@ static int select_metrics(const struct diff_args *args, const struct metric_set 
 	return 0;
 }
 
+static void say_notes(const struct warnings *notes)
+{
+	for (size_t i = 0; i < notes->count; i++) {
+		CLEANUP(buf_release) struct buf line;
+
+		buf_init(&line);
+		utf8_append_line(&line, notes->texts[i], NAME_COLUMNS);
+		say(line.text);
+	}
+	if (notes->lost)
+		fprintf(stderr, "assay diff: ... and %zu more such names\n", notes->lost);
+}
+
 /* One floor per metric, owned by the caller; NULL in *ret without a file. */
 static int read_noise(const struct diff_args *args, const struct metric_set *set, double **ret, struct error *err)
 {
 	CLEANUP(noisefile_release) struct noisefile noise;
 	CLEANUP(free_cleanup) char *labels = NULL;
 	const char *label = args->noise_case;
+	struct warnings notes;
 	double *floors;
 
 	noisefile_init(&noise);
@@ -195,6 +255,10 @@ static int read_noise(const struct diff_args *args, const struct metric_set *set
 		return error_set(err, "%s has no floors of '%s', but of: %s", args->noise,
 				 typed_show(label, strlen(label)).text, labels ? labels : "");
 	}
+	warnings_init(&notes);
+	noisefile_unknown(&noise, label, set, args->noise, &notes);
+	say_notes(&notes);
+	warnings_release(&notes);
 	if (!noisefile_trusted(&noise, label))
 		say("the floors of --noise are not to be trusted: their null comparison found a difference");
 	*ret = floors;
@@ -282,7 +346,7 @@ static enum compare_rule rule_of(const char *name)
 /* Returns the exit status; -1 with *err for wrong input. */
 static int diff(const struct diff_args *args, char *const *a, size_t a_count, struct error *err)
 {
-	CLEANUP(sides_release) struct sides s = {0};
+	CLEANUP(sides_release) struct sides s = {.files = {json_object(), json_object()}};
 	CLEANUP(comparison_release) struct comparison c = {0};
 	CLEANUP(free_cleanup) bool *selected = NULL;
 	CLEANUP(free_cleanup) double *noise = NULL;
@@ -296,6 +360,8 @@ static int diff(const struct diff_args *args, char *const *a, size_t a_count, st
 		v.a = args->labels.items[args->labels.count - 2];
 		v.b = args->labels.items[args->labels.count - 1];
 	}
+	if (!s.files[0] || !s.files[1])
+		return error_set(err, "out of memory");
 	if (metric_set_init(&s.metrics, err) < 0 || read_side(&s, a, a_count, &s.a, err) < 0 ||
 	    read_side(&s, (char *const *)args->b.items, args->b.count, &s.b, err) < 0 ||
 	    select_metrics(args, &s.metrics, &selected, err) < 0 || read_noise(args, &s.metrics, &noise, err) < 0)
@@ -306,13 +372,19 @@ static int diff(const struct diff_args *args, char *const *a, size_t a_count, st
 	if (compare(&s.metrics, &s.a, &s.b, &o, &c, err) < 0 || check_names(&s, &c, err) < 0)
 		return -1;
 	warn_unusable(&c);
+	warn_repeated(&s, &c);
 	return print(args, &v, err) < 0 ? -1 : status_of(args, c.overall);
 }
 
 static int check(const struct diff_args *args, size_t a_count, struct error *err)
 {
+	const char *const *labels = args->labels.count ? args->labels.items + args->labels.count - 2 : NULL;
+
 	if (!a_count || !args->b.count)
 		return error_set(err, "expected runs of two sides; usage: assay diff A... --vs B...");
+	if (args->labels.count && strcmp(labels[0], labels[1]) == 0)
+		return error_set(err, "option '--labels': both sides are called '%s'",
+				 typed_show(labels[0], strlen(labels[0])).text);
 	if (args->json && args->markdown)
 		return error_set(err, "options '--json' and '--markdown' exclude each other");
 	if (args->confidence >= 1 && args->confidence < 50)

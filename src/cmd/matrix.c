@@ -13,6 +13,8 @@
 #include "report/comparison.h"
 #include "trial/matrix.h"
 
+#define NOTE_COLUMNS 400
+
 /* The line that shows progress, to be wiped before anything else is written. */
 static bool line_is_shown;
 
@@ -132,6 +134,32 @@ static int answer_status(const struct matrix *m, const struct matrix_args *a)
 	return regression ? EXIT_DIFFERENT : undecided && a->fail_on_undecided ? EXIT_UNDECIDED : EXIT_DONE;
 }
 
+/* What of --noise will not be used: a misspelt name, a case that it does not know. */
+static void warn_noise(const struct matrix *m)
+{
+	CLEANUP(warnings_release) struct warnings notes;
+
+	warnings_init(&notes);
+	for (size_t i = 0; m->has_noise && i < m->plan.cases.count; i++) {
+		const char *label = m->results[i].what->label;
+
+		if (!m->results[i].selected)
+			continue;
+		if (!noisefile_knows(&m->noise, label))
+			warnings_add(&notes, "%s: no floors of case '%s' in it", m->plan.noise, label);
+		noisefile_unknown(&m->noise, label, &m->metrics, m->plan.noise, &notes);
+	}
+	for (size_t i = 0; i < notes.count; i++) {
+		CLEANUP(buf_release) struct buf line;
+
+		buf_init(&line);
+		utf8_append_line(&line, notes.texts[i], NOTE_COLUMNS);
+		say(NULL, line.text);
+	}
+	if (notes.lost)
+		fprintf(stderr, "assay: ... and %zu more such notes\n", notes.lost);
+}
+
 static int run_matrix(struct matrix *m, const struct matrix_args *a)
 {
 	struct error err;
@@ -139,6 +167,8 @@ static int run_matrix(struct matrix *m, const struct matrix_args *a)
 
 	m->say = a->quiet ? NULL : say;
 	m->progress = !a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL;
+	if (!a->quiet)
+		warn_noise(m);
 	end = matrix_run(m, &err);
 	if (put_answer(m, a) < 0) {
 		fprintf(stderr, "assay matrix: out of memory for the table\n");

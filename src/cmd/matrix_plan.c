@@ -43,7 +43,8 @@ const struct option matrix_options[] = {
 	{"rule", 0, OPTION_CHOICE, AT(rule), "RULE", "what decides", "auto", "auto|paired|separation"},
 	{"margin", 0, OPTION_NUMBER, AT(margin_percent), "PCT", "differences up to PCT percent do not matter",
 	 "each metric's own floor", NULL, 0, 1000},
-	{"confidence", 0, OPTION_NUMBER, AT(confidence), "C", "of the intervals", "0.95", NULL, 0.5, 0.9999},
+	{"confidence", 0, OPTION_NUMBER, AT(confidence), "PCT", "of the intervals, in percent or as a share (0.95)",
+	 "95", NULL, 0.5, 99.9999},
 	{"allow-tradeoff", 0, OPTION_FLAG, AT(allow_tradeoff), NULL, "exit with 0 after a tradeoff"},
 	{"fail-on-undecided", 0, OPTION_FLAG, AT(fail_on_undecided), NULL, "exit with 4 where a case is not decided"},
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print matrix.json on standard output"},
@@ -134,10 +135,16 @@ int matrix_args_plan(const struct matrix_args *a, char **words, struct matrix_pl
 	if (take_side('a', a->a, &a->a_env, &ret->sides[0], err) < 0 ||
 	    take_side('b', a->b, &a->b_env, &ret->sides[1], err) < 0)
 		return -1;
+	if (strcmp(ret->sides[0].name, ret->sides[1].name) == 0)
+		return error_set(err, "--a and --b: both sides are called '%s': give them different names",
+				 typed_show(ret->sides[0].name, strlen(ret->sides[0].name)).text);
 	if ((!isnan(a->pairs) && whole("pairs", a->pairs, err) < 0) ||
 	    (!isnan(a->warmup) && whole("warmup", a->warmup, err) < 0) ||
 	    (!isnan(a->seed) && whole("seed", a->seed, err) < 0))
 		return -1;
+	if (a->confidence >= 1 && a->confidence < 50)
+		return error_set(err, "option '--confidence': %g is no percentage of 50 or more, and no share below 1",
+				 a->confidence);
 	if (copy_texts(a, words[0], ret) < 0)
 		return error_set(err, "out of memory for the plan");
 	ret->seed = isnan(a->seed) ? seed_by_chance() : (json_int_t)a->seed;
@@ -145,7 +152,9 @@ int matrix_args_plan(const struct matrix_args *a, char **words, struct matrix_pl
 	ret->warmup = (size_t)or_default(a->warmup, 0);
 	ret->until_decided = a->until_decided;
 	ret->timeout_s = or_default(a->timeout_s, 1800);
-	ret->confidence = or_default(a->confidence, 0.95);
+	ret->confidence = or_default(a->confidence, 95);
+	if (ret->confidence >= 1)
+		ret->confidence /= 100;
 	ret->margin = or_default(a->margin_percent, 0) / 100;
 	return cases_read(words[0], &ret->cases, err);
 }

@@ -58,10 +58,25 @@ static const char *nearest_name(const struct option *options, const char *typed,
 	return spell_nearest(word, names, count);
 }
 
+/* What the option is called here that another tool calls so; letters may have their value attached. */
+static const char *known_elsewhere(const struct command *cmd, const char *word, size_t length)
+{
+	for (const struct option_elsewhere *e = cmd->elsewhere; e && e->name; e++) {
+		size_t own = strlen(e->name);
+
+		if ((own == length || (own == 2 && length > 2)) && strncmp(e->name, word, own) == 0)
+			return e->here;
+	}
+	return NULL;
+}
+
 static int unknown(const struct command *cmd, const char *word, size_t length, const char *nearest, struct error *err)
 {
 	struct typed typed = typed_show(word, length);
+	const char *here = known_elsewhere(cmd, word, length);
 
+	if (here)
+		return error_set(err, "unknown option '%s'; %s", typed.text, here);
 	if (nearest)
 		return error_set(err, "unknown option '%s'; did you mean '--%s'?", typed.text, nearest);
 	return error_set(err, "unknown option '%s'; 'assay help %s' lists its options", typed.text, cmd->name);
@@ -79,8 +94,8 @@ static int store_number(const struct option *o, const char *value, double *to, s
 	if (isinf(o->max))
 		return error_set(err, "option '--%s': '%s' is not a number of %.10g or more", o->name, typed.text,
 				 o->min);
-	return error_set(err, "option '--%s': '%s' is not a number from %.10g to %.10g", o->name, typed.text, o->min,
-			 o->max);
+	return error_set(err, "option '--%s': '%s' is not a number from %.10g to %.10g%s%s", o->name, typed.text,
+			 o->min, o->max, o->hint ? "; " : "", o->hint ? o->hint : "");
 }
 
 /* "a, b, c" from "a|b|c". */

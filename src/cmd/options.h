@@ -37,6 +37,13 @@ struct option {
 	const char *fallback; /* default as shown in help, NULL: none */
 	const char *choices;
 	double min, max;      /* of a number, or how many words; max may be INFINITY */
+	const char *hint;     /* behind the error about what is no number; NULL: none */
+};
+
+/* An option that users know from elsewhere, and that is called otherwise here: in place of a name that looks alike. */
+struct option_elsewhere {
+	const char *name; /* with its dashes; NULL ends the list */
+	const char *here; /* "...: this is --name here" */
 };
 
 #define OPTIONS_END {.name = NULL}

@@ -23,7 +23,7 @@ struct timed_result {
 	int64_t user_ns, system_ns;   /* of it and of the children that it waited for */
 	int64_t max_rss;              /* bytes, of the largest single process among them */
 	int64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
-	int status;                   /* as from wait4 */
+	int status;                   /* as from wait4; WIFSTOPPED: it stopped for a second, and was ended */
 	bool timed_out;
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -76,6 +77,7 @@ static int become_command(void *argument)
 	struct child *c = argument;
 	bool moved = true;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever ends us ends the command */
 	setpgid(0, 0); /* so that a timeout reaches what it has started, too */
 	for (int fd = 0; fd < 3; fd++)
 		moved = moved && dup2(c->descriptors[fd], fd) >= 0;
@@ -181,6 +183,17 @@ static void next_step(struct ending *e, pid_t pid)
 	e->signal = SIGKILL;
 }
 
+/* The signal that has stopped it, 0: none. It has not ended, so nothing is taken from the wait to come. */
+static int stopped_by(int pidfd)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PIDFD, (id_t)pidfd, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
+			       info.si_code == CLD_STOPPED
+		       ? info.si_status
+		       : 0;
+}
+
 /* Waits until the command has ended, and ends it where its time is up, where assay asks, or where assay is gone. */
 static int64_t watch(struct starter *s, pid_t pid, int pidfd, struct timed_reply *reply)
 {
@@ -190,8 +203,9 @@ static int64_t watch(struct starter *s, pid_t pid, int pidfd, struct timed_reply
 
 	for (;;) {
 		int64_t left = ending.at ? ending.at - clock_mono_ns() : 0;
-		struct timespec wait = {left > 0 ? left / NS_PER_S : 0, left > 0 ? left % NS_PER_S : 0};
-		int ready = ppoll(fds, 2, ending.at ? &wait : NULL, NULL);
+		int64_t longest = ending.at && left < STOPPED_NS ? (left > 0 ? left : 0) : STOPPED_NS;
+		struct timespec wait = {longest / NS_PER_S, longest % NS_PER_S};
+		int ready = ppoll(fds, 2, &wait, NULL);
 		int64_t now = clock_mono_ns();
 
 		if (ready > 0 && fds[0].revents)
@@ -207,6 +221,10 @@ static int64_t watch(struct starter *s, pid_t pid, int pidfd, struct timed_reply
 		} else if (ending.at && now >= ending.at) {
 			reply->result.timed_out |= !reply->stopped;
 			next_step(&ending, pid);
+		} else if (ready == 0 && ending.signal == SIGTERM && stopped_by(pidfd)) {
+			/* Nobody would ever wake it: it wants the terminal, or has stopped itself. */
+			reply->stop_signal = stopped_by(pidfd);
+			kill(-pid, SIGKILL);
 		}
 	}
 }
@@ -253,6 +271,8 @@ static void run(struct starter *s, struct timed_reply *reply)
 			kill(-pid, SIGKILL); /* what it left; the group is still its own while it is not reaped */
 	}
 	reap(pid, &reply->result);
+	if (reply->stop_signal)
+		reply->result.status = reply->stop_signal << 8 | 0x7f; /* as wait4 says of one that is stopped */
 	close(pidfd);
 }
 

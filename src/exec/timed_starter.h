@@ -23,9 +23,13 @@ struct timed_request {
 struct timed_reply {
 	int32_t code;    /* errno of exec or of making the process; 0: it ran */
 	int32_t stopped; /* ended by a TIMED_STOP */
+	int32_t stop_signal; /* it stopped itself, and was ended: the signal; 0: it did not */
 	int32_t own;     /* the code is trouble of the starter's own, not of exec */
 	struct timed_result result;
 };
+
+/* How long a command may stand still, stopped, before it is taken to wait for the terminal for ever. */
+#define STOPPED_NS INT64_C(1000000000)
 
 /* How long a command has to end after TERM before it gets KILL. */
 #define TIMED_GRACE_NS INT64_C(1000000000)

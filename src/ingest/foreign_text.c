@@ -16,6 +16,7 @@
 /* A number takes some 100 bytes with its key, an object or array some 200 even if it is empty. */
 #define VALUES_MAX 3000000
 #define CONTAINERS_MAX 1000000
+#define NUMBER_MAX 1e18
 #define SHOWN_COLUMNS 100 /* of a name or key in an error */
 
 static bool is_blank(char c)
@@ -204,6 +205,8 @@ int foreign_number(const char *source, const char *name, const char *key, const 
 		return foreign_wrong(source, name, key, "is not a finite number", err);
 	if (number < 0)
 		return foreign_wrong(source, name, key, "is negative", err);
+	if (number > NUMBER_MAX)
+		return foreign_wrong(source, name, key, "is larger than any result can be", err);
 	*ret = number;
 	return 0;
 }

@@ -162,7 +162,7 @@ static int figures(const struct bench *b, const struct bench_answer *a, const st
 
 /* Pairs are the neighbours of one turn; one that has a run that does not count is none. */
 static int compare_with(const struct bench *b, const struct bench_answer *a, const struct bench_runs *reference,
-			const struct bench_runs *runs, struct paired *ret, struct error *err)
+			const struct bench_runs *runs, struct bench_figures *f, struct error *err)
 {
 	CLEANUP(free_cleanup) double *d = scratch_for(runs, err);
 	size_t n = 0, unresolved = 0;
@@ -180,7 +180,9 @@ static int compare_with(const struct bench *b, const struct bench_answer *a, con
 		else
 			unresolved++;
 	}
-	stats_paired(d, n, unresolved, -1, b->margin, alpha_of(b), ret);
+	stats_paired(d, n, unresolved, -1, b->margin, alpha_of(b), &f->paired);
+	/* "small" claims a difference, not one beyond the margin. */
+	f->claim_p = f->paired.verdict == PAIRED_SMALL ? f->paired.p : stats_claim_p(d, n, b->margin, &f->paired);
 	return 0;
 }
 
@@ -196,7 +198,7 @@ static int correct(const struct bench *b, struct bench_answer *a, struct error *
 		return error_set(err, "out of memory for %zu comparisons", a->count);
 	for (size_t i = 0; i < a->count; i++)
 		if (a->items[i].compared && a->items[i].paired.pairs)
-			p[n++] = a->items[i].paired.p;
+			p[n++] = a->items[i].claim_p;
 	stats_holm(p, n, adjusted);
 	for (size_t i = 0, k = 0; i < a->count; i++) {
 		struct paired *pair = &a->items[i].paired;
@@ -232,7 +234,7 @@ int bench_judge(const struct bench *b, struct bench_answer *ret, struct error *e
 			return -1;
 		f->compared = i != b->reference;
 		if (f->compared && compare_with(b, &a, &b->commands[b->reference].runs, &b->commands[i].runs,
-						&f->paired, err) < 0)
+						f, err) < 0)
 			return -1;
 	}
 	if (correct(b, &a, err) < 0)

@@ -19,6 +19,9 @@ struct bench_figures {
 	bool below_resolution; /* most runs are */
 	bool compared;       /* every command but the reference */
 	struct paired paired; /* its verdict: better is faster */
+	/* For Holm's correction of what the verdict claims: of "no difference", or of "none beyond the margin". NaN: no
+	 * claim can be made, so that it is none of the family. */
+	double claim_p;
 	bool held_back;      /* alone it would be a finding; among so many comparisons it is undecided */
 	size_t outliers;
 	bool first_outlier, bimodal, drifts;

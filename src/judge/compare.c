@@ -1,5 +1,6 @@
 #include "judge/compare.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/cleanup.h"
 #include "judge/compare_pairs.h"
 
+#define MARGIN_MOST 1e300 /* of next to nothing any floor is a multiple */
 #define FLAGGED_LEAST 6 /* of fewer values nobody can say which lie far out */
 
 static const char *const separation_names[] = {
@@ -116,6 +118,8 @@ static void separate(const struct metric_desc *desc, struct compare_metric *m)
 	m->b_mean = m->b_count ? mean(m->b, m->b_count) : NAN;
 	m->difference = m->b_mean - m->a_mean;
 	m->ratio = m->a_mean != 0 ? m->b_mean / m->a_mean : NAN;
+	if (!isfinite(m->ratio))
+		m->ratio = NAN;
 	if (!m->a_count || !m->b_count)
 		return;
 	floor = fmax(m->margin * fabs(m->a_mean), desc->absolute_floor);
@@ -124,25 +128,6 @@ static void separate(const struct metric_desc *desc, struct compare_metric *m)
 	m->separation = SEPARATION_SAME;
 	if (apart && fabs(difference) > floor)
 		m->separation = difference > 0 ? SEPARATION_BETTER : SEPARATION_WORSE;
-}
-
-/* The chance of so many pairs beyond the margin, were the true difference no larger than it. Pairs that were not
- * resolved are taken to speak against it. NaN, and so none of the family that is corrected, where all pairs lie within
- * the margin: no way in which the signs of equal sides could fall would make a claim of them (Tarone 1990). */
-static double claim_p(struct work *w, const struct compare_metric *m, size_t n)
-{
-	double edge = copysign(log1p(m->margin), log(m->paired.ratio));
-	bool within = true;
-
-	for (size_t i = 0; i < n; i++)
-		within &= fabs(w->values[i]) <= fabs(edge);
-	if (within || m->paired.verdict == PAIRED_TOO_FEW)
-		return NAN;
-	if (m->paired.verdict != PAIRED_BETTER && m->paired.verdict != PAIRED_WORSE)
-		return 1;
-	for (size_t i = 0; i < m->paired.unresolved; i++)
-		w->values[n + i] = edge > 0 ? -INFINITY : INFINITY;
-	return stats_sign_p(w->values, n + m->paired.unresolved, edge);
 }
 
 static void judge_pairs(struct work *w, int direction, struct compare_metric *m)
@@ -155,14 +140,15 @@ static void judge_pairs(struct work *w, int direction, struct compare_metric *m)
 
 		if (isnan(a) || isnan(b))
 			continue;
-		if (a > 0 && b > 0)
-			w->values[n++] = log(b / a);
+		if (a >= DBL_MIN && b >= DBL_MIN) /* below it a double has lost digits, and their ratio means nothing */
+			w->values[n++] = log(b) - log(a);
 		else
 			unresolved++;
 	}
 	stats_paired(w->values, n, unresolved, direction, m->margin, w->alpha, &m->paired);
 	m->by_difference = n == 0 && unresolved > 0 && (m->a_mean == 0 || m->b_mean == 0);
-	m->p_adjusted = m->gated && !m->by_difference ? claim_p(w, m, n) : NAN;
+	m->p_adjusted =
+		m->gated && !m->by_difference ? stats_claim_p(w->values, n, m->margin, &m->paired) : NAN;
 }
 
 /* What a person should know of a side's values; decides nothing. */
@@ -180,8 +166,8 @@ static bool is_judged(const struct work *w, size_t metric)
 {
 	const struct metric_desc *desc = &w->metrics->items[metric];
 
-	if (w->options->selected && !w->options->selected[metric])
-		return false;
+	if (w->options->selected)
+		return w->options->selected[metric]; /* by name: under every rule */
 	/* Beyond the fixed metrics, those that count are of another tool's file, which the reference does not know. */
 	return !w->options->reference || desc->reference || (metric >= metric_count && desc->gated);
 }
@@ -207,6 +193,9 @@ static int judge_metric(struct work *w, struct comparison *c, size_t metric)
 		return 0;
 	c->count++;
 	separate(desc, m);
+	/* Separation holds the difference itself against the absolute floor; pairs have ratios only. */
+	if (m->a_count && m->a_mean != 0)
+		m->margin = fmax(m->margin, fmin(desc->absolute_floor / fabs(m->a_mean), MARGIN_MOST));
 	m->has_pairs = c->interleaved && m->a_count && m->b_count;
 	judge_pairs(w, desc->direction, m);
 	flag(w, m->a, m->a_count, &m->outliers, &m->bimodal_a);

@@ -40,7 +40,9 @@ struct compare_metric {
 	struct paired paired;
 	bool has_pairs;
 	bool gated;                   /* counts for the overall verdict: asked for by name, or one of the gated */
-	double margin;                /* relative: the metric's floor, or what was asked for or measured beyond it */
+	/* Relative: the largest of the metric's floor, what was asked for or measured, and its absolute floor over the
+	 * mean of A. */
+	double margin;
 	/* Of the claim that it is better or worse by more than the margin: Holm over the gated metrics that have a pair
 	 * beyond theirs. NaN where there is no such claim to make. */
 	double p_adjusted;

@@ -9,6 +9,7 @@ struct place {
 	bool is_b, usable;
 	size_t index;
 	int64_t keys[3]; /* of the order, the first one first */
+	int64_t started_ns;
 };
 
 static int by_keys(const void *one, const void *other)
@@ -33,7 +34,7 @@ static size_t add_side(struct place *places, const struct arms *arms, bool is_b,
 
 	for (size_t i = 0; i < arms->count; i++) {
 		const struct arm *arm = &arms->items[i];
-		struct place p = {is_b, arm->state == ARM_OK, i, {0, 0, 0}};
+		struct place p = {is_b, arm->state == ARM_OK, i, {0, 0, 0}, arm->started_ns};
 
 		if (blocks ? arm->block < 0 : arm->started_ns == INT64_MIN)
 			continue;
@@ -62,6 +63,19 @@ static size_t put_in_order(struct place *places, const struct arms *a, const str
 		if (same_place(&places[i - 1], &places[i]))
 			return 0;
 	return count;
+}
+
+/* Arms of one design ran in its order. Those of two designs have blocks of the same numbers, and times that tell. */
+static bool ran_in_order(const struct place *places, size_t count)
+{
+	bool ascending = true;
+
+	for (size_t i = 0; i < count; i++) {
+		if (places[i].started_ns == INT64_MIN)
+			return true;
+		ascending &= i == 0 || places[i - 1].started_ns <= places[i].started_ns;
+	}
+	return ascending;
 }
 
 /* Neighbours of different sides, from the start. Returns how many arms have a partner, the failed included. */
@@ -97,7 +111,7 @@ int compare_find_pairs(const struct arms *a, const struct arms *b, struct pair *
 		return error_set(err, "out of memory for %zu runs", a->count + b->count);
 	}
 	count = put_in_order(places, a, b, true);
-	interleaved = pair_up(places, count, true, pairs, &found) > 0;
+	interleaved = ran_in_order(places, count) && pair_up(places, count, true, pairs, &found) > 0;
 	if (!interleaved) {
 		count = put_in_order(places, a, b, false);
 		paired = pair_up(places, count, false, pairs, &found);

@@ -86,6 +86,10 @@ struct paired {
 void stats_paired(const double *d, size_t n, size_t unresolved, int direction, double margin, double alpha,
 		  struct paired *ret);
 
+/* For Holm's correction, of what stats_paired() said of d: the chance of so many pairs beyond the margin, were the true
+ * difference no larger than it. 1 where neither better nor worse is claimed; NaN where neither could be. */
+double stats_claim_p(const double *d, size_t n, double margin, const struct paired *p);
+
 /* The smallest number of pairs that can give an interval at all at this alpha: 6 at 5%, 8 at 1%. SIZE_MAX where alpha
  * is too small for a double's probabilities. */
 size_t stats_least_pairs(double alpha);

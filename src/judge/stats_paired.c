@@ -150,12 +150,18 @@ static enum paired_verdict judge(struct interval strict, struct interval equival
 	return strict.low > 0 || strict.high < 0 ? PAIRED_SMALL : PAIRED_UNDECIDED;
 }
 
+/* The end that is further away decides when all of it is inside. */
+static double farther_end(struct interval i, double median)
+{
+	return fmax(median - i.low, i.high - median);
+}
+
 /* The interval narrows with 1 / sqrt(n) around the median as it is: beyond the edge once h sqrt(n / m) < |median| -
- * edge, inside it once the narrower one's h does so from the other side. */
+ * edge, where h is half of it, inside the edge once the farther end of the narrower one is. */
 static double pairs_needed(double n, double median, double edge, struct interval strict, struct interval equivalence)
 {
 	double away = fabs(median) - edge;
-	double narrower = half_width(away > 0 ? strict : equivalence) / fabs(away);
+	double narrower = (away > 0 ? half_width(strict) : farther_end(equivalence, median)) / fabs(away);
 	double more = ceil(n * narrower * narrower - n);
 
 	return more < PAIRS_TELLABLE ? fmax(more, 1) : NAN;
@@ -194,4 +200,21 @@ void stats_paired(const double *d, size_t n, size_t unresolved, int direction, d
 	ret->verdict = judge(strict, equivalence, direction, edge);
 	decided = ret->verdict == PAIRED_BETTER || ret->verdict == PAIRED_WORSE || ret->verdict == PAIRED_EQUIVALENT;
 	ret->pairs_needed = decided ? 0 : pairs_needed((double)(n + unresolved), median, edge, strict, equivalence);
+}
+
+/* Pairs that were not resolved are taken to speak against the claim. Of pairs that all lie within the margin no way in
+ * which the signs of equal sides could fall would make a claim, so that they are none of the family that is corrected
+ * (Tarone 1990). */
+double stats_claim_p(const double *d, size_t n, double margin, const struct paired *p)
+{
+	double edge = copysign(log1p(margin), log(p->ratio));
+	bool within = true;
+
+	for (size_t i = 0; i < n; i++)
+		within &= fabs(d[i]) <= fabs(edge);
+	if (within || p->verdict == PAIRED_TOO_FEW)
+		return NAN;
+	if (p->verdict != PAIRED_BETTER && p->verdict != PAIRED_WORSE)
+		return 1;
+	return sign_p(d, n, p->unresolved, edge);
 }

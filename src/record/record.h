@@ -22,6 +22,7 @@ struct record_options {
 	double interval_ms;
 	enum precheck precheck;
 	bool wait_tree, summary_only;
+	bool end_tree;             /* a signal that would end assay ends the whole tree, as a timeout does */
 	bool no_probe;             /* neither look at pages touched, nor measure memory bandwidth */
 	bool in_design;            /* an arm of a comparison: `block` and `arm` are its place there */
 	int block, arm;            /* from 0; arm: position within the block */

@@ -23,6 +23,7 @@ struct recording {
 	pid_t command;
 	int64_t start, deadline, kill_at;
 	bool command_ended, drained, no_children, gone, timed_out, asked_to_finish;
+	bool ending; /* the whole tree is being ended: TERM has been sent, KILL follows at kill_at */
 	int interrupted_by;      /* the last of INT, TERM, HUP, QUIT that assay got while the command ran */
 	bool interrupt_by_terminal;
 	struct wire_exit exit;

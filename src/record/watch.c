@@ -89,6 +89,15 @@ static bool ended_by(const struct recording *r, int signo)
 							    : WEXITSTATUS(r->exit.status) == 128 + signo);
 }
 
+static void end_tree(struct recording *r, int64_t now)
+{
+	r->ending = true;
+	r->kill_at = now + KILL_AFTER_NS;
+	tree_update(monitor_tree(r->monitor), now);
+	tree_signal(monitor_tree(r->monitor), SIGTERM);
+	tree_signal(monitor_tree(r->monitor), SIGCONT); /* a stopped process could not act on it */
+}
+
 void recording_take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
@@ -106,21 +115,20 @@ void recording_take_signals(struct recording *r)
 		}
 		if (!r->command_ended)
 			launch_forward_signal(r->launch, &info);
+		if (ends_a_program(signo) && r->options->end_tree && !r->ending)
+			end_tree(r, clock_mono_ns());
 	}
 }
 
-static void check_timeout(struct recording *r, int64_t now)
+static void check_ending(struct recording *r, int64_t now)
 {
-	if (r->timed_out && now >= r->kill_at) {
+	if (r->ending && now >= r->kill_at) {
 		tree_update(monitor_tree(r->monitor), now);
 		tree_signal(monitor_tree(r->monitor), SIGKILL);
 		r->kill_at = now + NS_PER_S / 10; /* again, for those that were forked meanwhile */
-	} else if (!r->timed_out && r->deadline && now >= r->deadline) {
+	} else if (!r->ending && r->deadline && now >= r->deadline) {
 		r->timed_out = true;
-		r->kill_at = now + KILL_AFTER_NS;
-		tree_update(monitor_tree(r->monitor), now);
-		tree_signal(monitor_tree(r->monitor), SIGTERM);
-		tree_signal(monitor_tree(r->monitor), SIGCONT); /* a stopped process could not act on it */
+		end_tree(r, now);
 	}
 }
 
@@ -131,7 +139,7 @@ static bool going_on(const struct recording *r)
 		return false;
 	if (!r->command_ended)
 		return true;
-	if ((r->options->wait_tree || r->timed_out) && !r->no_children)
+	if ((r->options->wait_tree || r->ending) && !r->no_children)
 		return true;
 	return !r->drained && !(r->drained_by && clock_mono_ns() >= r->drained_by);
 }
@@ -149,9 +157,9 @@ void recording_watch(struct recording *r)
 		int64_t now = clock_mono_ns(), due = watching ? monitor_due(r->monitor) : now + NS_PER_S;
 		struct timespec wait;
 
-		if (r->deadline && !r->timed_out && r->deadline < due)
+		if (r->deadline && !r->ending && r->deadline < due)
 			due = r->deadline;
-		if (r->timed_out && r->kill_at < due)
+		if (r->ending && r->kill_at < due)
 			due = r->kill_at;
 		if (r->command_ended && !r->drained_by && (r->timed_out || r->interrupted_by))
 			r->drained_by = now + DRAIN_NS;
@@ -173,6 +181,6 @@ void recording_watch(struct recording *r)
 			if (r->markers.notify < 0)
 				markers_read(&r->markers, clock_mono_ns());
 		}
-		check_timeout(r, now);
+		check_ending(r, now);
 	}
 }

@@ -1,7 +1,6 @@
 #include "report/bench_report.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/table.h"
@@ -22,23 +21,14 @@ static struct bench_unit shared_unit(const struct bench_answer *a)
 	return bench_unit_for(isfinite(shortest) ? shortest : 0);
 }
 
-/* As code between more backquotes than stand in it. */
+/* As text, which the table escapes. */
 static void put_label(struct table *t, const struct bench_command *c)
 {
 	CLEANUP(buf_release) struct buf label;
-	char ticks[LABEL_COLUMNS + 2];
-	size_t longest = 0, here = 0;
 
 	buf_init(&label);
 	utf8_append_line(&label, bench_label(c), LABEL_COLUMNS);
-	for (const char *at = label.text; *at; at++) {
-		here = *at == '`' ? here + 1 : 0;
-		longest = here > longest ? here : longest;
-	}
-	longest = longest < LABEL_COLUMNS ? longest : LABEL_COLUMNS;
-	memset(ticks, '`', longest + 1);
-	ticks[longest + 1] = '\0';
-	table_cell(t, "%s%s%s%s%s", ticks, longest ? " " : "", label.text, longest ? " " : "", ticks);
+	table_cell(t, "%s", label.text);
 }
 
 static void put_times(struct table *t, const struct bench_figures *f, const struct bench_unit *u)

@@ -119,7 +119,10 @@ static void verdict_cell(struct table *t, const struct matrix_view *v, const str
 		table_cell(t, "skipped: %s", row->skipped);
 		return;
 	}
-	buf_puts(&text, overall_verdict_name(row->comparison->overall));
+	/* "neutral" in JSON, as in the reference: to a person it would say that something was compared. */
+	buf_puts(&text, row->comparison->usable_a && row->comparison->usable_b
+				? overall_verdict_name(row->comparison->overall)
+				: "no verdict");
 	if (row->failed)
 		buf_printf(&text, " (%zu arm%s failed)", row->failed, row->failed == 1 ? "" : "s");
 	if (row->refused)

@@ -1,6 +1,7 @@
 #include "store/noisefile.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -8,7 +9,9 @@
 #include "base/decimal.h"
 
 #define UNTRUSTED "untrusted"
+#define PHASE "phase:" /* which phases there are shows once they have run */
 #define LABELS_SHOWN 8
+#define RUN_MAX 1e18 /* beyond, no figure of a run can be */
 #define FLOOR_PLACES 5 /* decimals of a floor, as the reference tool rounds it */
 
 void noisefile_init(struct noisefile *n)
@@ -85,9 +88,26 @@ bool noisefile_floors(const struct noisefile *n, const char *label, const struct
 	return found != NULL;
 }
 
+bool noisefile_knows(const struct noisefile *n, const char *label)
+{
+	return floors_of(n, label) != NULL;
+}
+
 bool noisefile_trusted(const struct noisefile *n, const char *label)
 {
 	return !json_is_true(json_object_get(floors_of(n, label), UNTRUSTED));
+}
+
+void noisefile_unknown(const struct noisefile *n, const char *label, const struct metric_set *metrics, const char *path,
+		       struct warnings *notes)
+{
+	const char *name;
+	json_t *floor;
+
+	json_object_foreach((json_t *)floors_of(n, label), name, floor)
+		if (strcmp(name, UNTRUSTED) != 0 && strncmp(name, PHASE, strlen(PHASE)) != 0 &&
+		    metric_find(metrics, name) == SIZE_MAX)
+			warnings_add(notes, "%s: \"%s\" is no metric, so its floor counts for nothing", path, name);
 }
 
 char *noisefile_labels(const struct noisefile *n)
@@ -124,7 +144,7 @@ static int add_runs(const json_t *runs, struct spread *s)
 	json_array_foreach(runs, i, run) {
 		double value = json_is_number(run) ? json_number_value(run) : NAN;
 
-		if (!(value >= 0))
+		if (!(value >= 0 && value <= RUN_MAX))
 			return -1;
 		s->sum += value;
 		s->least = s->count ? fmin(s->least, value) : value;
@@ -202,7 +222,7 @@ json_t *noisefile_from_matrix(const json_t *matrix, const char *path, struct war
 {
 	CLEANUP(json_cleanup) json_t *root = json_object();
 	const json_t *cases = json_object_get(matrix, "cases"), *one;
-	size_t i;
+	size_t i, known = 0;
 
 	if (!json_is_array(cases)) {
 		error_set(err, "%s: it is no matrix.json: it has no list of \"cases\"", path);
@@ -211,8 +231,18 @@ json_t *noisefile_from_matrix(const json_t *matrix, const char *path, struct war
 	if (json_is_false(json_object_get(matrix, "null")))
 		warnings_add(notes, "%s: its two sides were not the same: what they differ by is in these floors too.",
 			     path);
-	json_array_foreach(cases, i, one)
+	if (json_is_false(json_object_get(matrix, "complete")))
+		warnings_add(notes, "%s: the matrix is not complete: floors of fewer runs are too low.", path);
+	json_array_foreach(cases, i, one) {
 		if (add_case(one, i + 1, path, root, notes, err) < 0)
 			return NULL;
+		known += json_object_get(one, "metrics") || json_object_get(one, "skipped");
+	}
+	if (!known) {
+		error_set(err,
+			  "%s: none of its cases has \"metrics\" or \"skipped\": there is nothing to make floors of",
+			  path);
+		return NULL;
+	}
 	return json_incref(root);
 }

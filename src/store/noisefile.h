@@ -30,8 +30,15 @@ const char *noisefile_only_label(const struct noisefile *n);
  * flat file knows every label, NULL included. */
 bool noisefile_floors(const struct noisefile *n, const char *label, const struct metric_set *metrics, double *floors);
 
+/* Whether it has floors of that label. */
+bool noisefile_knows(const struct noisefile *n, const char *label);
+
 /* False where the null comparison of that label found a difference. */
 bool noisefile_trusted(const struct noisefile *n, const char *label);
+
+/* A note for each name among the floors of that label that is none of the metrics; phases may come later. */
+void noisefile_unknown(const struct noisefile *n, const char *label, const struct metric_set *metrics, const char *path,
+		       struct warnings *notes);
 
 /* The labels as "a, b, c", cut where there are many; owned by the caller. */
 char *noisefile_labels(const struct noisefile *n);

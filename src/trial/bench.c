@@ -52,7 +52,12 @@ static void explain_status(const char *who, const char *line, int status, struct
 			   : code > 128	       ? sigabbrev_np(code - 128)
 					       : NULL;
 
-	if (WIFSIGNALED(status))
+	if (WIFSTOPPED(status))
+		error_set(err,
+			  "%s'%s' stopped itself (SIG%s) and was ended: commands run in the background, where the "
+			  "terminal is not theirs; feed them by --input",
+			  who, show(line).text, sigabbrev_np(WSTOPSIG(status)));
+	else if (WIFSIGNALED(status))
 		error_set(err, "%s'%s' was ended by signal %d (SIG%s)", who, show(line).text, WTERMSIG(status),
 			  name ? name : "?");
 	else if (name)
@@ -154,7 +159,8 @@ static int run_once(struct execution *e, const char *label, char *const *words, 
 		run = bench_runs_add(runs);
 		if (!run)
 			return error_set(err, "out of memory for the runs of '%s'", show(label).text);
-		keep(run, &result, !result.timed_out && (result.status == 0 || may_fail));
+		keep(run, &result,
+		     !result.timed_out && !WIFSTOPPED(result.status) && (result.status == 0 || may_fail));
 	}
 	if (may_fail || (result.status == 0 && !result.timed_out))
 		return 0;
@@ -204,7 +210,8 @@ static bool is_decided(void *context, size_t pairs)
 	const struct execution *e = context;
 	bool decided;
 
-	(void)pairs;
+	if (pairs < e->options->least)
+		return false;
 	/* What cannot be judged for want of memory now fails with its reason at the end. */
 	return bench_decided(e->bench, &decided, NULL) == 0 && decided;
 }

@@ -12,7 +12,7 @@ struct bench_execution {
 	struct timed *timed; /* made while this process was small */
 	size_t runs;         /* of each command; 0: as many as fit into three seconds of each, within the bounds */
 	size_t least, most;
-	bool until_decided;  /* `runs` or `most` is then the most */
+	bool until_decided;  /* `runs` or `most` is then the most; before `least` runs nobody asks */
 	bool ignore_failure;
 	const char *input;   /* file for stdin, from its start for each run; NULL: /dev/null */
 	int64_t timeout_ns;  /* of each run; 0: none */

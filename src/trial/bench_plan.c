@@ -78,22 +78,26 @@ static int fill_parameters(const struct bench_parameters *p, size_t at, struct b
 	return c->parameters ? 0 : -1;
 }
 
+/* What was given as the name of the command `index`, which is `line` with parameters; NULL: nothing. */
+static const char *name_of(const struct bench_request *r, size_t line, size_t index)
+{
+	if (r->names.count > r->lines.count)
+		return index < r->names.count ? r->names.items[index] : NULL;
+	return line < r->names.count ? r->names.items[line] : NULL;
+}
+
 /* One command: `line` of the request, or NO_LINE for the reference that was added, which has no parameters. */
 static int add(const struct bench_request *r, struct bench *b, size_t line, size_t at, bool added, struct error *err)
 {
 	static const struct bench_parameters none;
 	const struct bench_parameters *p = line == NO_LINE ? &none : &r->parameters;
 	size_t place = line == NO_LINE ? 0 : line + added, index = b->count - added;
-	const char *name = NULL;
+	const char *name = line == NO_LINE ? NULL : name_of(r, line, index);
 	struct bench_command *c = &b->commands[b->count++];
 
 	c->line = bench_parameters_fill(p, at, line == NO_LINE ? r->reference : r->lines.items[line]);
 	if (!c->line || fill_parameters(p, at, c) < 0)
 		return no_memory(err);
-	if (line != NO_LINE && r->names.count > r->lines.count)
-		name = r->names.items[index];
-	else if (line != NO_LINE && line < r->names.count)
-		name = r->names.items[line];
 	if (name && !(c->name = bench_parameters_fill(p, at, name)))
 		return no_memory(err);
 	for (size_t i = 0; i < BENCH_EXTRAS; i++) {
@@ -105,16 +109,31 @@ static int add(const struct bench_request *r, struct bench *b, size_t line, size
 	return 0;
 }
 
-/* Whether --reference names one of the commands that run anyway. */
-static bool is_listed(const struct bench_request *r)
+/* 1 where the text is the reference, as asked for or filled in; -1 when out of memory. */
+static int is_reference(const struct bench_request *r, const char *text, size_t at)
 {
-	for (size_t i = 0; i < r->lines.count; i++)
-		if (strcmp(r->lines.items[i], r->reference) == 0)
-			return true;
-	for (size_t i = 0; i < r->names.count; i++)
-		if (strcmp(r->names.items[i], r->reference) == 0)
-			return true;
-	return false;
+	CLEANUP(free_cleanup) char *filled = bench_parameters_fill(&r->parameters, at, text);
+
+	return !filled ? -1 : strcmp(filled, r->reference) == 0 || strcmp(text, r->reference) == 0;
+}
+
+/* 1 where --reference names one of the commands that run anyway; -1 when out of memory. */
+static int is_listed(const struct bench_request *r, size_t combinations)
+{
+	int got = 0;
+
+	for (size_t at = 0; at < combinations; at++) {
+		for (size_t i = 0; i < r->lines.count; i++) {
+			const char *name = name_of(r, i, at * r->lines.count + i);
+
+			got = is_reference(r, r->lines.items[i], at);
+			if (got == 0 && name)
+				got = is_reference(r, name, at);
+			if (got != 0)
+				return got;
+		}
+	}
+	return 0;
 }
 
 /* The first command that the reference names, or whose line as asked for it is. */
@@ -124,20 +143,28 @@ static size_t find_reference(const struct bench_request *r, const struct bench *
 		if (strcmp(bench_label(&b->commands[i]), r->reference) == 0 ||
 		    strcmp(b->commands[i].line, r->reference) == 0)
 			return i;
-	for (size_t i = 0; r->reference && i < b->count; i++)
-		if (strcmp(r->lines.items[i % r->lines.count], r->reference) == 0)
+	for (size_t i = 0; r->reference && i < b->count; i++) {
+		const char *name = name_of(r, i % r->lines.count, i);
+
+		if (strcmp(r->lines.items[i % r->lines.count], r->reference) == 0 ||
+		    (name && strcmp(name, r->reference) == 0))
 			return i;
+	}
 	return 0;
 }
 
 static int add_all(const struct bench_request *r, struct bench *b, struct error *err)
 {
-	bool added = r->reference && !is_listed(r);
 	size_t combinations, commands;
+	int listed = 1;
+	bool added;
 
 	if (bench_parameters_combinations(&r->parameters, &combinations, err) < 0)
 		return -1;
 	commands = combinations * r->lines.count;
+	if (r->reference && commands < TRIAL_SIDES_MAX && (listed = is_listed(r, combinations)) < 0)
+		return no_memory(err);
+	added = !listed;
 	if (commands + added >= TRIAL_SIDES_MAX)
 		return error_set(err, "%zu commands are more than the %d that can be compared", commands + added,
 				 TRIAL_SIDES_MAX - 1);

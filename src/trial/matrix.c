@@ -95,7 +95,7 @@ static int prepare(struct matrix *m, struct error *err)
 
 static int lock(struct matrix *m, const char *path, struct error *err)
 {
-	m->lock = open(path, O_RDONLY | O_CLOEXEC);
+	m->lock = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (m->lock < 0)
 		return error_set(err, "%s: %s", path, strerror(errno));
 	if (flock(m->lock, LOCK_EX | LOCK_NB) < 0)

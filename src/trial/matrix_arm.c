@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
@@ -109,6 +110,7 @@ static int record_arm(void *context, int out)
 		.interval_ms = 10,
 		.precheck = matrix_precheck(r->m->plan.precheck),
 		.no_probe = true, /* it would stand in the next arm's way */
+		.end_tree = true, /* as would what an interrupted one leaves */
 		.in_design = r->arm->block >= 0,
 		.block = r->arm->block,
 		.arm = r->arm->position,
@@ -118,6 +120,8 @@ static int record_arm(void *context, int out)
 	struct error err;
 	int problem;
 
+	/* The lock is of the process that goes through the arms: it may end before this one. */
+	close(r->m->lock);
 	r->out = out;
 	buf_init(&label);
 	record_result_init(&result);

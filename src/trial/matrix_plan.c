@@ -125,7 +125,11 @@ int matrix_plan_write(const struct matrix_plan *p, const char *path, struct erro
 
 	if (fd < 0)
 		return error_set(err, "%s: %s", path, strerror(errno));
-	return json_write_file(path, root, err);
+	/* Made with its mode before anything is in it; an empty one would stand in the way of the next try. */
+	if (json_write_file(path, root, err) == 0)
+		return 0;
+	unlink(path);
+	return -1;
 }
 
 static int take_side(const json_t *root, const char *key, struct matrix_side *side)

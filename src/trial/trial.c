@@ -95,13 +95,28 @@ static void plan_fixed(const struct trial_options *o, uint16_t *sides, size_t co
 	}
 }
 
-int trial_plan(const struct trial_options *o, uint16_t **ret_sides, size_t *ret_count, struct error *err)
+size_t trial_pairs_to_look(size_t pairs)
 {
-	size_t count = o->pairs * o->sides;
+	size_t most = pairs;
+
+	for (size_t i = 0; i < STATS_LOOKS; i++)
+		if (stats_looks[i] <= pairs)
+			most = stats_looks[i];
+	return most;
+}
+
+int trial_plan(const struct trial_options *asked, uint16_t **ret_sides, size_t *ret_count, struct error *err)
+{
+	struct trial_options whole = *asked, *o = &whole;
+	size_t count;
 	uint16_t *sides;
 
+	/* The end is a look, too: what was judged at its own number of pairs once more would be one look too many. */
+	if (o->until_decided)
+		o->pairs = trial_pairs_to_look(o->pairs);
 	if (o->sides < 1 || o->sides > TRIAL_SIDES_MAX || o->pairs > ARMS_MAX / o->sides)
 		return error_set(err, "a plan of %zu pairs of %zu sides is out of bounds", o->pairs, o->sides);
+	count = o->pairs * o->sides;
 	if (!is_random(o) && check_order(o, err) < 0)
 		return -1;
 	sides = calloc(count ? count : 1, sizeof *sides);

@@ -19,7 +19,8 @@ enum trial_stop { TRIAL_DONE, TRIAL_DECIDED, TRIAL_INTERRUPTED, TRIAL_FAILED };
 struct trial_options {
 	size_t sides;
 	size_t pairs;         /* how many times each side runs; odd ones end in a half block */
-	bool until_decided;   /* stop at a preset look (stats_looks) once `decided` says so; `pairs` is then the most */
+	/* Stop at a preset look (stats_looks) once `decided` says so; at the latest at trial_pairs_to_look(pairs). */
+	bool until_decided;
 	/* "random" or NULL (blocks as above); or a fixed one such as "ABBA", repeated: letters A, B, ... of the sides,
 	 * each as often as any other. */
 	const char *order;
@@ -37,6 +38,10 @@ struct trial_options {
 	void (*progress)(void *context, size_t at, size_t of, size_t side);
 	void *context;
 };
+
+/* The largest preset look that is not more than so many pairs; fewer than the first are as they are: then the end is
+ * the only look. */
+size_t trial_pairs_to_look(size_t pairs);
 
 /* The order in which the sides run, without warm-ups: side numbers; owned by the caller. The same options give the same
  * order, on every machine. */

@@ -198,12 +198,54 @@ def test_parameters_make_all_combinations(assay):
     (["--export-json", "no/folder/x", "true"], "--export-json: no/folder/x cannot be written"),
     (["-m", "9", "-M", "3", "true"], "--min-runs 9 is more than --max-runs 3"),
     (["-N", "a", "-N", "b", "true"], "to run without a shell: --shell none"),
+    (["-N", "true"], "-N names a command here; hyperfine's -N is --shell none"),
+    (["-n", "old", "true"], "a command's name is -N NAME"),
+    (["--command-name", "x", "true"], "unknown option '--command-name'; a command's name is -N NAME here"),
+    (["--time-unit=ms", "true"], "unknown option '--time-unit'; units are chosen"),
+    (["-ums", "true"], "unknown option '-ums'; units are chosen"),
+    (["-u", "ms", "true"], "unknown option '-u'; units are chosen"),
+    (["--sort", "command", "true"], "unknown option '--sort'; commands stand in the order"),
+    (["--until-decided", "-m", "61", "true"], "at most 60 runs here, fewer than --min-runs 61"),
+    (["--until-decided", "-m", "28", "-M", "30", "true"], "at most 24 runs here, fewer than --min-runs 28"),
+    (["--export-csv", "x", "--export-json", "./x", "true"], "--export-json and --export-csv: both would write to x"),
+    (["--json", "--export-csv", "-", "true"], "--json and --export-csv: both would write to standard output"),
 ])
 def test_bad_usage_is_named_before_anything_runs(assay, args, said):
     got = assay("bench", *args)
     assert got.status == 2
     assert said in got.stderr
     assert got.stderr.count("\n") == 1 and got.stdout == ""
+
+
+def test_two_names_of_one_file_are_one(assay, tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "b").symlink_to("a")
+    got = assay("bench", "-n", "1", "true", "--export-csv", "a", "--export-markdown", "b")
+    assert got.status == 2 and "both would write to b" in got.stderr
+    assert (tmp_path / "a").read_text() == "old"
+    assert assay("bench", "-n", "1", "true", "--export-csv", "/dev/null", "--export-json", "/dev/null").status == 0
+
+
+def test_an_export_goes_through_a_link(assay, tmp_path):
+    (tmp_path / "to").write_text("old")
+    (tmp_path / "link").symlink_to("to")
+    assert assay("bench", "-n", "1", "true", "--export-csv", "link").status == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "to").read_text().startswith("command,")
+
+
+def test_a_name_that_looks_like_a_command_is_pointed_out(assay):
+    note = "assay bench: -N names a command here; hyperfine's -N is --shell none\n"
+    assert assay("bench", "-n", "1", "-N", "sleep 0", "true").stderr == note
+    assert assay("bench", "-n", "1", "-N", "old", "true").stderr == ""
+    assert assay("bench", "-n", "1", "-N", "the old", "-N", "the new", "true", "true").stderr == ""
+
+
+def test_a_parameter_that_is_used_nowhere_is_pointed_out(assay):
+    got = assay("bench", "-n", "1", "-P", "n", "1", "2", "-L", "m", "a,b", "true {m}")
+    assert got.status == 0
+    assert "parameter 'n': {n} stands in no command" in got.stderr and got.stderr.count("\n") == 1
+    assert assay("bench", "-n", "1", "-P", "n", "1", "2", "-p", "echo {n}", "true").stderr == ""
 
 
 def test_input_is_read_from_its_start_in_each_run(assay, tmp_path):
@@ -245,6 +287,7 @@ def test_labels_of_all_kinds_are_escaped(assay):
     lines = (got.cwd / "o.md").read_text().splitlines()
     assert len(lines) == 2 + 5
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
+    assert lines[2].startswith(r'| a\|b \`c\` "d", e | ')
 
 
 def test_csv_begins_with_hyperfines_columns(assay):
@@ -265,6 +308,19 @@ def test_until_decided_stops_at_a_look(assay):
     results = results_of(assay("bench", "--until-decided", "sleep 0.01", "sleep 0.4", "--json"))
     assert results[1]["verdict"] == "slower"
     assert len(results[0]["times"]) in (8, 14)
+
+
+def test_until_decided_looks_once_at_most_at_each_number_of_pairs(assay):
+    for asked, most in ((5, 5), (10, 8), (16, 14)):
+        data = json.loads(assay("bench", "--until-decided", "-n", str(asked), "true", "true", "--json").stdout)
+        assert len(data["results"][0]["times"]) <= most
+        assert data["assay"]["looks"] == 5
+
+
+def test_until_decided_makes_the_least_runs_first(assay):
+    results = results_of(assay("bench", "--until-decided", "-m", "9", "sleep 0.001", "sleep 0.1", "--json"))
+    assert results[1]["verdict"] == "slower"
+    assert len(results[0]["times"]) in (14, 24)
 
 
 def test_the_same_seed_gives_the_same_order(assay, tmp_path):
@@ -292,8 +348,9 @@ def test_interrupted_runs_are_kept(program, tmp_path):
     while not (tmp_path / "log").exists() or len((tmp_path / "log").read_text()) < 10:
         time.sleep(0.01)
     bench.send_signal(signal.SIGINT)
-    out, _ = bench.communicate(timeout=60)
+    out, err = bench.communicate(timeout=60)
     assert bench.returncode == 130
+    assert err == b"assay bench: interrupted\n"
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["assay"]["status"] == "interrupted"
     assert len(data["results"][0]["times"]) >= 4
@@ -339,3 +396,21 @@ def test_progress_is_for_terminals_only(assay, program, tmp_path):
 def test_style_none_prints_nothing(assay):
     got = assay("bench", "-n", "2", "--style", "none", "true")
     assert (got.status, got.stdout, got.stderr) == (0, "", "")
+
+
+def test_a_command_that_stops_itself_is_named_and_does_not_hang(assay):
+    got = assay("bench", "-n", "2", "--shell", "none", "sh -c 'kill -STOP $$'")
+    assert got.status == 3
+    assert "stopped itself (SIGSTOP)" in got.stderr
+
+
+def test_one_request_that_comes_twice_keeps_what_was_measured(program, tmp_path):
+    process = subprocess.Popen([program, "bench", "-n", "100000", "--shell", "none", "true", "--export-json",
+                                "out.json"], cwd=tmp_path, env=environment(None), start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert json.loads((tmp_path / "out.json").read_text())["results"][0]["times"]

@@ -231,6 +231,57 @@ def test_the_same_file_on_both_sides_is_equivalent(assay, side):
     assert answer == separation([json.loads(a[0].read_text())], [json.loads(a[0].read_text())], {})
 
 
+def test_a_run_named_twice_counts_once_and_one_on_both_sides_is_told(assay, tmp_path, side):
+    a, b = side("a", [10, 10.1, 10.2]), side("b", [12, 12.1, 12.2], start=1000)
+    plain = assay("diff", *a, "--vs", *b, "--json")
+    (tmp_path / "link.json").symlink_to(a[0])
+    got = assay("diff", *a, *a, "link.json", "--vs", *b, "--json")
+    assert (got.status, got.stdout) == (plain.status, plain.stdout)
+    assert got.stderr == "assay diff: side A: paths that name a file which it has already: 4; each file counts once\n"
+    got = assay("diff", *a, "--vs", *b, a[0])
+    assert got.stderr == "assay diff: 1 file is on both sides\n"
+    (tmp_path / "run").mkdir()
+    write(tmp_path / "run" / "run.json", timed_run(5, wall_s=10))
+    got = assay("diff", "run", "run/run.json", "run/", "--vs", *b, "--json")
+    assert len(json.loads(got.stdout)["metrics"]["wall_s"]["a_runs"]) == 1
+    assert assay("diff", *a, *a, "--vs", *a, "--json").stderr.count("\n") == 1
+
+
+def test_a_metric_that_was_named_is_judged_under_every_rule(assay, side):
+    a, b = side("a", [10, 10.1]), side("b", [12, 12.1], start=1000)
+    got = assay("diff", *a, "--vs", *b, "--rule", "separation", "--metric", "wall_s", "--json")
+    answer = json.loads(got.stdout)
+    assert (got.status, answer["verdict"], answer["worse"]) == (1, "regression", ["wall_s"])
+    assert assay("diff", *a, "--vs", *b, "--rule", "separation").status == 0
+
+
+def test_runs_of_two_matrices_are_no_pairs_by_their_blocks(assay, tmp_path):
+    for i in range(8):
+        write(tmp_path / f"a{i}.json", timed_run(20 * i, wall_s=10, block=i, arm=0))
+        write(tmp_path / f"b{i}.json", timed_run(1000 + 20 * i, wall_s=11, block=i, arm=1))
+    answer = json.loads(assay("diff", "a?.json", "--vs", "b?.json", "--json").stdout)
+    assert (answer["interleaved"], answer["pairs"], answer["rule"]) == (False, 0, "separation")
+    assert "Not interleaved" in answer["notes"][0]
+
+
+def test_less_than_the_absolute_floor_is_no_regression_by_pairs(assay, tmp_path):
+    for i in range(8):
+        for k, name in enumerate("ab"):
+            memory = {"host": {"anon_peak_mib": (300 + 10 * k) / 1024}}
+            write(tmp_path / f"{name}{i}.json", timed_run(20 * i + 10 * k, memory=memory))
+    got = assay("diff", "a?.json", "--vs", "b?.json", "--json")
+    answer = json.loads(got.stdout)
+    metric = answer["metrics"]["host_anon_peak_mib"]
+    assert (got.status, answer["rule"], metric["verdict"]) == (0, "paired", "equivalent")
+    assert metric["margin"] == pytest.approx(64 / (300 / 1024))
+
+
+def test_a_name_in_a_noise_file_that_is_no_metric_is_told(assay, tmp_path, side):
+    write(tmp_path / "noise.json", {"x": {"wall_z": 0.1, "wall_s": 0.1, "phase:load": 0.1, "untrusted": False}})
+    got = assay("diff", *side("a", [10]), "--vs", *side("b", [20], start=10), "--noise", "noise.json")
+    assert got.stderr == 'assay diff: noise.json: "wall_z" is no metric, so its floor counts for nothing\n'
+
+
 @pytest.mark.parametrize("rule", ("auto", "paired"))
 def test_from_0_to_5_is_a_regression_without_a_ratio(assay, side, rule):
     a, b = side("a", [0] * 8, key="cpu_s"), side("b", [5] * 8, start=10, key="cpu_s")
@@ -307,6 +358,7 @@ def test_bad_input_is_named_on_one_line(assay, tmp_path, side, text, error):
     (["none", "--vs", "a0.json"], "none: No such file or directory"),
     ([".", "--vs", "a0.json"], ".: it is no run directory: it has no run.json"),
     (["a0.json", "--vs", "a0.json", "--labels", "x"], "option '--labels' needs more words: --labels A B"),
+    (["a0.json", "--vs", "a0.json", "--labels", "x", "x"], "option '--labels': both sides are called 'x'"),
     (["a0.json", "--vs", "a0.json", "--metric", "wal_s"],
      "option '--metric': there is no metric 'wal_s' in these runs; did you mean 'wall_s'?"),
     (["--metric", "a0.json", "--vs", "a0.json"], "expected runs of two sides; usage: assay diff A... --vs B..."),
@@ -438,9 +490,19 @@ def test_a_null_matrix_that_found_a_difference_is_not_trusted(assay, tmp_path, s
      'm.json: two cases are labelled "x"'),
     ('{"cases": [{"label": "x", "metrics": {"y": {"a_runs": [-1]}}}]}',
      'm.json: case "x": the runs of "y" are no numbers of 0 or more'),
+    ('{"cases": []}', 'm.json: none of its cases has "metrics" or "skipped": there is nothing to make floors of'),
+    ('{"cases": [{"label": "x"}]}',
+     'm.json: none of its cases has "metrics" or "skipped": there is nothing to make floors of'),
     ('{"cases": [', "m.json: line 1, column 11: ']' expected near end of file"),
 ))
 def test_what_is_no_matrix_is_named(assay, tmp_path, text, error):
     (tmp_path / "m.json").write_text(text)
     got = assay("noise", "m.json")
     assert (got.status, got.stdout, got.stderr) == (2, "", f"assay noise: {error}\n")
+
+
+def test_floors_of_an_unfinished_matrix_are_told(assay, tmp_path):
+    write(tmp_path / "m.json", {"complete": False, "cases": [null_case(random.Random(5), "x")]})
+    got = assay("noise", "m.json")
+    assert (got.status, list(json.loads(got.stdout))) == (0, ["x"])
+    assert got.stderr == "assay noise: m.json: the matrix is not complete: floors of fewer runs are too low.\n"

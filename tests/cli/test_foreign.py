@@ -160,3 +160,20 @@ def test_what_bench_exports_is_read_back(assay, tmp_path):
     times = json.loads((tmp_path / "out.json").read_text())["results"][0]["times"]
     assert answer["metrics"]["true"]["a_runs"] == pytest.approx(times, rel=1e-3)
     assert answer["dropped_runs"] == 4  # `false` fails twice on either side
+
+
+@pytest.mark.parametrize("tiny", ["4.9e-324", "1e-310"])
+def test_values_near_nothing_give_no_ratio_and_no_crash(assay, tmp_path, tiny):
+    for name, value in (("a", tiny), ("b", "1")):
+        (tmp_path / f"{name}.json").write_text('{"results": [{"command": "x", "times": [%s]}]}' % value)
+    for how in ((), ("--markdown",), ("--json",), ("--rule", "separation", "--markdown")):
+        got = assay("diff", "a.json", "--vs", "b.json", *how)
+        assert got.status in (0, 1), got
+        assert "inf" not in got.stdout.lower() and "nan" not in got.stdout.lower(), got
+
+
+def test_numbers_that_no_result_can_be_are_refused(assay, tmp_path):
+    (tmp_path / "a.json").write_text('{"results": [{"command": "x", "times": [1e308, 1e308]}]}')
+    got = assay("diff", "a.json", "--vs", "a.json")
+    assert got.status == 2
+    assert '"x"' in got.stderr and "larger than any result" in got.stderr

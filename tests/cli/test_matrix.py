@@ -178,7 +178,30 @@ def test_a_case_without_a_countable_run_is_trouble(matrix):
     got = matrix.run("--order", "ABBA")
     assert got.status == 3
     assert "assay matrix: case 'one': no run of side B (new) can be counted\n" in got.stderr
-    assert matrix.json["complete"] is True
+    assert matrix.json["complete"] is True and matrix.json["cases"][0]["verdict"] == "neutral"
+    for shown in (got.stdout, matrix.table):
+        assert "no verdict (2 arms failed)" in shown and "neutral" not in shown
+
+
+@pytest.mark.parametrize("confidence", ("99", "0.99"))
+def test_confidence_is_a_percentage_or_a_share(matrix, confidence):
+    for side in "ab":
+        matrix.bench(side, 1000, 50)
+    matrix.run("--order", "ABBA", "--confidence", confidence)
+    plan = json.loads((matrix.path / "out" / "plan.json").read_text())
+    assert plan["confidence"] == 0.99
+    assert matrix.json["cases"][0]["metrics"]["decode_tps"]["paired"]["confidence"] == 0.99
+
+
+def test_what_of_a_noise_file_is_not_used_is_told(matrix):
+    for side in "ab":
+        matrix.bench(side, 1000, 50)
+    matrix.cases([{"label": "one"}, {"label": "two"}, {"label": "left out"}])
+    (matrix.path / "noise.json").write_text(json.dumps({"one": {"decode_tsp": 0.5, "wall_s": 0.1, "phase:x": 0.1}}))
+    got = matrix.run("--order", "AB", "--noise", "noise.json", "--only", "one|two")
+    told = [line for line in got.stderr.splitlines() if "noise.json" in line]
+    assert told == ['assay: noise.json: "decode_tsp" is no metric, so its floor counts for nothing',
+                    "assay: noise.json: no floors of case 'two' in it"]
 
 
 def test_a_missing_model_is_skipped(matrix):
@@ -351,6 +374,10 @@ def test_bad_usage_is_named(matrix, assay):
             (["cases.json", "--a", "x=a", "--b", "y=b", "--order", "AAB"],
              "the order 'AAB': every side has to run equally often in it, at least once"),
             (["cases.json", "--a", "x=a", "--b", "y=b", "--pairs", "1.5"], "option '--pairs': 1.5 is no whole number"),
+            (["cases.json", "--a", "x=a", "--b", "x=b"],
+             "--a and --b: both sides are called 'x': give them different names"),
+            (["cases.json", "--a", "x=a", "--b", "y=b", "--confidence", "40"],
+             "option '--confidence': 40 is no percentage of 50 or more, and no share below 1"),
             (["cases.json", "--a", "x=a", "--b", "y=b", "--b-env", "K"], "--b-env 'K': expected NAME=VALUE in UTF-8"),
             (["nowhere.json", "--a", "x=a", "--b", "y=b"], None)]:
         got = assay("matrix", *words)
@@ -401,3 +428,16 @@ def test_two_processes_do_not_work_on_one_matrix(matrix, program, assay):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
     assert got.status == 2 and got.stderr == "assay matrix: out: another process is at work on this matrix\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_an_arm_that_ignores_signals_ends_with_all_that_it_started(matrix, program, how):
+    for side in "ab":
+        matrix.binary(side, "trap '' TERM INT; echo $$ > pid; sleep 1000 & echo $! >> pid; wait; sleep 1000")
+    process = subprocess.Popen([program, *matrix.argv("--order", "AB")], cwd=matrix.path, env=environment(None),
+                               start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: (matrix.path / "pid").exists() and len((matrix.path / "pid").read_text().split()) == 2, "an arm")
+    pids = [int(pid) for pid in (matrix.path / "pid").read_text().split()]
+    process.send_signal(how)
+    process.communicate(timeout=120)
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the arm's processes to be gone")

@@ -219,6 +219,58 @@ static void a_finding_among_many_has_to_survive_holm(void **state)
 	bench_release(&bench);
 }
 
+/* Of 20 pairs 17 are 1.02 and 3 are 1.005: below 1 is none, below the margin 3. Beyond it alone (p = 0.0026) that is a
+ * finding, as one of 30 (0.077) it is none; were "no difference" corrected (p = 2e-6) it would be. */
+static void holm_corrects_what_is_claimed(void **state)
+{
+	double a[20], b[20];
+	struct bench bench;
+	struct bench_answer answer;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		a[i] = 1;
+		b[i] = i % 7 == 3 ? 1.005 : 1.02 + i * 1e-6;
+	}
+	make(&bench, a, b, 20);
+	assert_int_equal(bench_judge(&bench, &answer, NULL), 0);
+	assert_int_equal(answer.items[1].paired.verdict, PAIRED_WORSE);
+	assert_true(fabs(answer.items[1].claim_p - 0.00257683) < 1e-7); /* scipy.stats.binomtest(3, 20).pvalue */
+	bench_answer_release(&answer);
+	bench.commands = reallocarray(bench.commands, 31, sizeof *bench.commands);
+	for (; bench.count < 31; bench.count++) {
+		bench.commands[bench.count] = (struct bench_command){.line = strdup("c")};
+		for (int i = 0; i < 20; i++)
+			*bench_runs_add(&bench.commands[bench.count].runs) =
+				(struct bench_run){.wall_s = b[i], .counts = true};
+	}
+	assert_int_equal(bench_judge(&bench, &answer, NULL), 0);
+	assert_int_equal(answer.items[1].paired.verdict, PAIRED_UNDECIDED);
+	assert_true(answer.items[1].held_back);
+	bench_answer_release(&answer);
+	bench_release(&bench);
+}
+
+/* A difference below the margin is a claim of its own, that of "no difference". */
+static void small_is_corrected_as_a_difference(void **state)
+{
+	double a[20], b[20];
+	struct bench bench;
+	struct bench_answer answer;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		a[i] = 1;
+		b[i] = i % 2 ? 1.005 : 1.02;
+	}
+	make(&bench, a, b, 20);
+	assert_int_equal(bench_judge(&bench, &answer, NULL), 0);
+	assert_int_equal(answer.items[1].paired.verdict, PAIRED_SMALL);
+	assert_true(answer.items[1].claim_p == answer.items[1].paired.p);
+	bench_answer_release(&answer);
+	bench_release(&bench);
+}
+
 /* In one string, so that a note can be looked for. */
 static bool has_note(const struct bench_figures *f, const char *text)
 {
@@ -295,6 +347,34 @@ static void a_reference_that_is_added_has_no_parameters(void **state)
 	bench_parameters_release(&r.parameters);
 }
 
+static void a_reference_is_compared_with_lines_and_names_that_are_filled_in(void **state)
+{
+	const char *const lines[] = {"x {n}", "y {n}"}, *const names[] = {"name {n}"};
+	static const struct {
+		const char *reference;
+		size_t count, index;
+	} cases[] = {
+		{"x 2", 4, 2},	  {"y 1", 4, 1},     {"name 2", 4, 2},
+		{"x {n}", 4, 0},  {"name {n}", 4, 0}, {"x 3", 5, 0},
+	};
+	struct bench_request r = {.lines = {lines, 2}, .names = {names, 1}, .shell = "none"};
+
+	(void)state;
+	assert_int_equal(bench_parameters_list(&r.parameters, "n", "1,2", NULL), 0);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct bench b;
+		struct bench_shell s;
+
+		r.reference = cases[i].reference;
+		assert_int_equal(bench_plan(&r, &b, &s, NULL), 0);
+		assert_int_equal(b.count, cases[i].count);
+		assert_int_equal(b.reference, cases[i].index);
+		bench_release(&b);
+		bench_shell_release(&s);
+	}
+	bench_parameters_release(&r.parameters);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,9 +388,12 @@ int main(void)
 		cmocka_unit_test(the_shells_startup_is_subtracted_and_its_scatter_is_the_resolution),
 		cmocka_unit_test(commands_without_runs_have_no_figures),
 		cmocka_unit_test(a_finding_among_many_has_to_survive_holm),
+		cmocka_unit_test(holm_corrects_what_is_claimed),
+		cmocka_unit_test(small_is_corrected_as_a_difference),
 		cmocka_unit_test(what_helps_is_not_told_where_it_is_in_use),
 		cmocka_unit_test(one_command_in_need_of_a_shell_gives_all_of_them_one),
 		cmocka_unit_test(a_reference_that_is_added_has_no_parameters),
+		cmocka_unit_test(a_reference_is_compared_with_lines_and_names_that_are_filled_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,29 @@ static void two_runs_in_one_place_are_no_design(void **state)
 	expect_pairs(f, "", false);
 }
 
+/* The old runs of one matrix against the new runs of a later one: A B B A in each, of which A and B are here. */
+static void blocks_of_two_designs_are_not_one(void **state)
+{
+	static const int positions[2][4] = {{0, 3, 4, 7}, {1, 2, 5, 6}};
+	struct fixture *f = *state;
+
+	for (int side = 0; side < 2; side++) {
+		for (int i = 0; i < 4; i++) {
+			struct arms *arms = side ? &f->b : &f->a;
+
+			place(arms, positions[side][i] / 4, positions[side][i] % 4);
+			arms->items[i].started_ns = positions[side][i] + side * 1000;
+		}
+	}
+	expect_pairs(f, "", false);
+	for (int i = 0; i < 4; i++)
+		f->b.items[i].started_ns -= 1000;
+	expect_pairs(f, "00 11 22 33", true);
+	f->b.items[0].started_ns = INT64_MIN; /* not all times are known: nothing speaks against the blocks */
+	f->b.items[3].started_ns = 1000;
+	expect_pairs(f, "00 11 22 33", true);
+}
+
 static void start_times_that_are_equal_are_no_turns(void **state)
 {
 	struct fixture *f = *state;
@@ -264,6 +287,29 @@ static void a_side_without_a_usable_run_is_neutral_without_metrics(void **state)
 	}
 }
 
+static void an_absolute_floor_counts_under_both_rules(void **state)
+{
+	struct fixture *f = *state;
+	const struct compare_metric *m;
+
+	run_in_order(f, "ABABABABABABABAB", ANON, 0.3, 0.31); /* MiB, of which 64 are the floor */
+	m = judge(f);
+	assert_int_equal(f->c.rule, RULE_PAIRED);
+	assert_int_equal(m->paired.verdict, PAIRED_EQUIVALENT);
+	assert_int_equal(m->separation, SEPARATION_SAME);
+	assert_true(fabs(m->margin - 64 / 0.3) < 1e-9);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(arm_set(&f->b.items[i], ANON, 65), 0);
+	m = judge(f);
+	assert_int_equal(m->paired.verdict, PAIRED_WORSE);
+	assert_int_equal(m->separation, SEPARATION_WORSE);
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(arm_set(&f->a.items[i], ANON, 6400), 0); /* here 2% are more than 64 MiB */
+		assert_int_equal(arm_set(&f->b.items[i], ANON, 6500), 0);
+	}
+	assert_true(fabs(judge(f)->margin - 0.02) < 1e-12);
+}
+
 static void better_and_worse_is_a_tradeoff(void **state)
 {
 	struct fixture *f = *state;
@@ -315,8 +361,9 @@ static void only_what_is_asked_for_or_gated_decides(void **state)
 	assert_int_equal(f->c.overall, OVERALL_REGRESSION);
 }
 
-static void the_reference_knows_only_its_own_metrics(void **state)
+static void the_reference_knows_only_its_own_metrics_and_those_asked_for(void **state)
 {
+	bool selected[64] = {[WALL] = true};
 	struct fixture *f = *state;
 
 	run_in_order(f, "ABABABABABAB", WALL, 100, 200);
@@ -325,6 +372,11 @@ static void the_reference_knows_only_its_own_metrics(void **state)
 	judge(f);
 	assert_int_equal(f->c.count, 0);
 	assert_int_equal(f->c.overall, OVERALL_NEUTRAL);
+	f->options.selected = selected;
+	judge(f);
+	assert_int_equal(f->c.count, 1);
+	assert_int_equal(f->c.overall, OVERALL_REGRESSION);
+	f->options.selected = NULL;
 	f->options.reference = false;
 	judge(f);
 	assert_int_equal(f->c.overall, OVERALL_REGRESSION);
@@ -349,6 +401,7 @@ int main(void)
 		TEST(a_failed_runs_partner_pairs_with_nobody),
 		TEST(blocks_pair_their_own_runs_in_any_order_of_the_files),
 		TEST(two_runs_in_one_place_are_no_design),
+		TEST(blocks_of_two_designs_are_not_one),
 		TEST(start_times_that_are_equal_are_no_turns),
 		TEST(runs_that_took_turns_are_decided_by_pairs),
 		TEST(runs_without_turns_are_decided_by_separation),
@@ -358,10 +411,11 @@ int main(void)
 		TEST(the_same_runs_on_both_sides_are_equivalent),
 		TEST(one_run_a_side_is_shown_and_never_a_verdict_by_pairs),
 		TEST(a_side_without_a_usable_run_is_neutral_without_metrics),
+		TEST(an_absolute_floor_counts_under_both_rules),
 		TEST(better_and_worse_is_a_tradeoff),
 		TEST(a_claim_among_many_metrics_needs_more_pairs),
 		TEST(only_what_is_asked_for_or_gated_decides),
-		TEST(the_reference_knows_only_its_own_metrics),
+		TEST(the_reference_knows_only_its_own_metrics_and_those_asked_for),
 		TEST(looks_widen_the_interval),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,10 @@ static void the_pairs_that_are_said_to_be_needed_decide(void **state)
 	stats_paired((const double[]){-0.03, -0.02, -0.01, 0, 0, 0.01, 0.02, 0.03}, 8, 0, SLOWER_IS_WORSE, 0.01, 0.05,
 		     &p);
 	assert_close(p.pairs_needed, ceil(8 * pow(0.02 / log(1.01), 2)) - 8);
+	/* From -0.02 to 0.002 around 0: the whole of it has to be inside, not only a half as wide as the mean one. */
+	stats_paired((const double[]){-0.03, -0.02, -0.01, 0, 0, 0.001, 0.002, 0.003}, 8, 0, SLOWER_IS_WORSE, 0.01,
+		     0.05, &p);
+	assert_close(p.pairs_needed, ceil(8 * pow(0.02 / log(1.01), 2)) - 8);
 	spread_out(d, 20, log(1.01), 0.04); /* on the edge itself no number of pairs decides */
 	stats_paired(d, 20, 0, SLOWER_IS_WORSE, 0.01, 0.05, &p);
 	assert_true(isnan(p.pairs_needed));
@@ -263,6 +267,25 @@ static void verdicts_have_names(void **state)
 	assert_string_equal(paired_verdict_name(PAIRED_BELOW_RESOLUTION), "below resolution");
 }
 
+static void pairs_that_were_not_resolved_speak_against_a_claim(void **state)
+{
+	double d[12];
+	struct paired p;
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		d[i] = 0.1;
+	stats_paired(d, 10, 2, -1, 0.01, 0.05, &p);
+	assert_int_equal(p.verdict, PAIRED_WORSE);
+	assert_true(fabs(stats_claim_p(d, 10, 0.01, &p) - 0.03857421875) < 1e-12); /* scipy.stats.binomtest(2, 12) */
+	stats_paired(d, 12, 0, -1, 0.2, 0.05, &p);
+	assert_true(isnan(stats_claim_p(d, 12, 0.2, &p)));
+	for (int i = 0; i < 12; i++)
+		d[i] = i % 2 ? 0.1 : -0.1;
+	stats_paired(d, 12, 0, -1, 0.01, 0.05, &p);
+	assert_true(stats_claim_p(d, 12, 0.01, &p) == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +301,7 @@ int main(void)
 		cmocka_unit_test(of_all_patterns_of_signs_at_most_alpha_claim_a_difference),
 		cmocka_unit_test(the_preset_looks_together_keep_to_the_confidence_asked_for),
 		cmocka_unit_test(verdicts_have_names),
+		cmocka_unit_test(pairs_that_were_not_resolved_speak_against_a_claim),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

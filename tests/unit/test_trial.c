@@ -183,6 +183,29 @@ static void it_is_asked_at_preset_looks_only(void **state)
 	assert_int_equal(log.asked_count, 0);
 }
 
+static void the_end_is_a_look(void **state)
+{
+	static const struct {
+		size_t asked, run;
+	} cases[] = {{1, 1}, {7, 7}, {8, 8}, {13, 8}, {14, 14}, {30, 24}, {60, 60}, {100, 60}};
+	struct log log;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trial_options o = options_for(&log, 2, cases[i].asked, i % 2 ? "ABBA" : "random");
+		uint16_t *plan;
+		size_t count;
+
+		o.until_decided = true;
+		o.decided = decided;
+		assert_int_equal(trial_plan(&o, &plan, &count, NULL), 0);
+		assert_int_equal(count, 2 * cases[i].run);
+		free(plan);
+		assert_int_equal(trial_run(&o, NULL), TRIAL_DONE);
+		assert_int_equal(log.runs, 2 * cases[i].run);
+	}
+}
+
 static void a_stop_is_passed_on(void **state)
 {
 	struct log log;
@@ -253,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_bad_order_is_named),
 		cmocka_unit_test(warm_ups_come_first_and_in_turn),
 		cmocka_unit_test(it_is_asked_at_preset_looks_only),
+		cmocka_unit_test(the_end_is_a_look),
 		cmocka_unit_test(a_stop_is_passed_on),
 		cmocka_unit_test(what_was_done_is_not_run_again),
 		cmocka_unit_test(a_look_is_taken_again_only_where_it_stopped_there),
