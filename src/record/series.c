@@ -170,8 +170,9 @@ void series_gather_end(struct series_gathering *g)
 		run->series[i].whole = span_of(&from->items[run->phases.count]);
 	}
 	/* From here on they are not beside their windows any more. */
-	if (run->series_count > 0)
-		qsort(run->series, run->series_count, sizeof *run->series, by_name);
+	if (run->series_count == 0)
+		return;
+	qsort(run->series, run->series_count, sizeof *run->series, by_name);
 	run->series_sorted = true;
 }
 
