@@ -47,19 +47,24 @@ void json_put_text(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, json_text(text, strlen(text)));
 }
 
+json_t *json_read_text(const char *path, const char *text, size_t length, struct error *err)
+{
+	json_error_t problem;
+	json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
+
+	if (!root)
+		error_set(err, "%s: line %d, column %d: %s", path, problem.line, problem.column, problem.text);
+	return root;
+}
+
 json_t *json_read_file(const char *path, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text;
-	json_error_t problem;
-	json_t *root;
 
 	buf_init(&text);
 	if (fs_read_file(path, JSON_FILE_MAX, &text, err) < 0)
 		return NULL;
-	root = json_loadb(text.text, text.length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
-	if (!root)
-		error_set(err, "%s: line %d, column %d: %s", path, problem.line, problem.column, problem.text);
-	return root;
+	return json_read_text(path, text.text, text.length, err);
 }
 
 char *json_print(const json_t *root)

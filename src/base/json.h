@@ -22,6 +22,9 @@ json_t *json_text(const char *text, size_t length);
 /* Reads a file of at most 64 MiB. The error names the path, the line and the column. */
 json_t *json_read_file(const char *path, struct error *err);
 
+/* The same of a text that has been read; `path` names it in errors. */
+json_t *json_read_text(const char *path, const char *text, size_t length, struct error *err);
+
 /* Indented by 1, keys in the order they were put, 15 digits; an owned string, NULL when out of memory. */
 char *json_print(const json_t *root);
 int json_write_file(const char *path, const json_t *root, struct error *err);

@@ -97,9 +97,7 @@ static int read_file(struct sides *s, const char *path, struct arms *arms, struc
 		s->foreign = true;
 		return foreign->read(text.text, text.length, path, &s->metrics, arms, err);
 	}
-	buf_release(&text);
-	buf_init(&text);
-	root = json_read_file(path, err);
+	root = json_read_text(path, text.text, text.length, err);
 	if (!root)
 		return -1;
 	if (!is_run(root))

@@ -27,9 +27,13 @@ static void wipe_line(void)
 
 static void say(void *context, const char *text)
 {
+	CLEANUP(buf_release) struct buf line;
+
 	(void)context;
+	buf_init(&line);
+	utf8_append_line(&line, text, 1000);
 	wipe_line();
-	fprintf(stderr, "assay: %s\n", text);
+	fprintf(stderr, "assay: %s\n", line.text);
 }
 
 static void show_progress(void *context, const char *text)

@@ -3,6 +3,7 @@ import json
 import math
 import random
 import statistics
+import subprocess
 
 import pytest
 
@@ -506,3 +507,18 @@ def test_floors_of_an_unfinished_matrix_are_told(assay, tmp_path):
     got = assay("noise", "m.json")
     assert (got.status, list(json.loads(got.stdout))) == (0, ["x"])
     assert got.stderr == "assay noise: m.json: the matrix is not complete: floors of fewer runs are too low.\n"
+
+
+def test_an_error_steers_no_terminal(assay):
+    got = assay("diff", "no\x1b[31msuch\x9b", "--vs", "other")
+    assert got.status == 2
+    assert "no?[31msuch" in got.stderr and "\x1b" not in got.stderr and "\x9b" not in got.stderr
+
+
+def test_a_run_may_come_through_a_pipe(assay, program, tmp_path):
+    for name in ("a", "b"):
+        assay("run", "--precheck", "off", "-q", "-o", name, "--", "true")
+    got = subprocess.run(["bash", "-c", f"{program} diff <(cat a/run.json) --vs <(cat b/run.json)"], cwd=tmp_path,
+                         capture_output=True, text=True)
+    assert got.returncode in (0, 1), got.stderr
+    assert "wall_s" in got.stdout
