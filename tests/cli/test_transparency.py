@@ -319,4 +319,4 @@ def test_its_peak_memory_is_not_that_of_whoever_started_assay(program, tmp_path)
     done = subprocess.run([sys.executable, "-c", script, program, *QUIET, "--", "true"], cwd=tmp_path)
     assert done.returncode == 0
     memory = json.loads((tmp_path / "out" / "run.json").read_text())["memory"]["host"]
-    assert 0 < memory["rss_peak_mib"] < 8
+    assert 0 < memory["rss_peak_mib"] < 40  # of the 300 held; sanitizers have pages of their own
