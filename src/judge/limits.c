@@ -449,7 +449,8 @@ static bool rule_one_thread(const struct phase_facts *p, struct limit *l)
 		say(l, "Its threads and processes together use %s, as if only one could run at a time",
 		    wording_cores(p->cores).text);
 	if (same && p->f->threads_max > 1 && p->cores - p->busiest < 0.3)
-		say(l, " while the others (up to %.0f threads) mostly wait", p->f->threads_max - 1);
+		say(l, " while %.0f other%s mostly wait%s", p->f->threads_max - 1, p->f->threads_max > 2 ? "s" : "",
+		    p->f->threads_max > 2 ? "" : "s");
 	say(l, "; it may use %.3g CPU%s", p->cpus, p->cpus == 1 ? "" : "s");
 	say_rest(p, l,
 		 same ? "a thread that only spins while it waits"
