@@ -58,7 +58,7 @@
  * was seen at 20 to 40% of the peak, 0.2 at 5%. */
 #define TOUCHED_MANY 0.45
 #define TOUCHED_FEW 0.2      /* below it the CPU surely computes */
-#define TOUCHED_TOO_MUCH 2.5 /* no reader of whole pages is so fast: single values, at the pace of memory's answers */
+#define TOUCHED_TOO_MUCH 4.0 /* no reader of whole pages is so fast: single values, at the pace of memory's answers */
 #define STREAM_CORES 0.5        /* the CPU must be busy at all */
 
 /* cpu */

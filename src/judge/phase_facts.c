@@ -284,8 +284,8 @@ static void find_bandwidth(struct phase_facts *p)
 	p->peak_low = fmin(before, after);
 	p->peak_high = fmax(before, after);
 	/* What a look can see is bounded for each thread, since setting a page's bit again takes it a while. */
-	p->touched_share = p->f->touched_rate /
-			   (newest->touched * fmin(1, p->peak_threads / fmax(1, newest->threads)));
+	p->touched_share = p->f->touched_rate / (fmax(run->bandwidth[0].touched, run->bandwidth[1].touched) *
+						 fmin(1, p->peak_threads / fmax(1, newest->threads)));
 	p->overlapping = requests_overlap(&run->engine, p->phase);
 	p->token_bytes = p->token_rate = p->stream_rate = NAN;
 	if (p->phase->group == GROUP_DECODE && run->has_engine && !p->overlapping) {
