@@ -193,6 +193,10 @@ static void find_cpu(struct phase_facts *p)
 		p->wait_share = isnan(f->runqueue_wait_s) ? NAN : 0;
 	p->waiting = per_second(f->runqueue_wait_s, p->seconds);
 	p->busiest = per_second(f->busiest_thread_s, p->seconds);
+	/* The busiest thread uses at least the mean of all: where it seems to use less than half of that, the looks at
+	 * threads were too few, and what they say of waiting is nothing. */
+	if (p->busiest < 0.5 * p->cores / fmax(1, f->threads_max))
+		p->busiest = p->wait_share = p->waiting = NAN;
 	p->in_kernel = f->cpu_system_s / (f->cpu_user_s + f->cpu_system_s);
 	p->others = fmax(0, per_second(f->machine_busy_s - f->cpu_s, p->seconds));
 	p->stolen = per_second(f->machine_steal_s, p->seconds);

@@ -185,6 +185,20 @@ static void the_only_thread_there_is_needs_no_others(void **state)
 	expect(&r, LIMIT_CPU, "one thread", CONFIDENCE_HIGH, "One thread is busy 96%");
 }
 
+static void too_few_looks_at_threads_do_not_mean_that_none_waited(void **state)
+{
+	struct run r;
+	struct phase_figures *f = quiet(&r, GROUP_OTHER);
+
+	(void)state;
+	r.cpus = r.cpus_allowed = 2;
+	f->cpu_s = 4.9;
+	f->busiest_thread_s = f->runqueue_wait_s = 0;
+	f->machine_busy_s = 19.9;
+	f->psi_cpu_some = 0.99;
+	expect(&r, LIMIT_CPU, "contended", CONFIDENCE_MEDIUM, "Some task waited for a CPU 99% of the time");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +216,7 @@ int main(void)
 		cmocka_unit_test(copying_in_the_kernel_is_not_surely_computing),
 		cmocka_unit_test(a_busy_thread_that_also_reads_from_disk_is_told_so),
 		cmocka_unit_test(the_only_thread_there_is_needs_no_others),
+		cmocka_unit_test(too_few_looks_at_threads_do_not_mean_that_none_waited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
