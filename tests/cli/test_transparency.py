@@ -319,4 +319,6 @@ def test_its_peak_memory_is_not_that_of_whoever_started_assay(program, tmp_path)
     done = subprocess.run([sys.executable, "-c", script, program, *QUIET, "--", "true"], cwd=tmp_path)
     assert done.returncode == 0
     memory = json.loads((tmp_path / "out" / "run.json").read_text())["memory"]["host"]
-    assert 0 < memory["rss_peak_mib"] < 40  # of the 300 held; sanitizers have pages of their own
+    # A sanitizer's own pages stand in the copy of assay that becomes the command: 8.0 MiB were seen.
+    most = 9 if b"__asan_init" in program.read_bytes() else 8
+    assert 0 < memory["rss_peak_mib"] < most
