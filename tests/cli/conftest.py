@@ -14,6 +14,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("ASSAY_BUILD", "build")).resolve()
 
+# A shell that starts the tests in the background has them ignore SIGINT, and what they start would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Result:
     """How a command ended and what it printed. A status of -N is death by signal N."""
