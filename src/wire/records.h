@@ -15,6 +15,15 @@ enum wire_record_type {
 	WIRE_PROCESS = 7, /* struct wire_process + comm\0 + command line (blank-separated) */
 	WIRE_NOTE = 8,    /* text: a warning for the report */
 	WIRE_END = 9,     /* struct wire_end: the recording ended in good order */
+	/* Of a samples segment (SEGMENT_KIND_SAMPLES). */
+	WIRE_PROFILE = 10,   /* struct wire_profile: first record */
+	WIRE_IMAGE = 11,     /* struct wire_image + executable\0 + command line\0 */
+	WIRE_THREAD = 12,    /* struct wire_thread + name\0 */
+	WIRE_MODULE = 13,    /* struct wire_module + path\0 */
+	WIRE_NODES = 14,     /* n struct wire_node */
+	WIRE_SAMPLES = 15,   /* n struct wire_sample */
+	WIRE_IMAGE_END = 16, /* struct wire_image_end + note\0 */
+	WIRE_UNSAMPLED = 17, /* struct wire_unsampled + name\0 + reason\0 */
 };
 
 /* A counter's name. Comes before its first point. */
@@ -89,6 +98,86 @@ struct wire_process {
 
 struct wire_end {
 	int64_t t;
+};
+
+enum wire_recorder { WIRE_RECORDER_PRELOAD = 1, WIRE_RECORDER_PERF = 2 };
+
+/* How the samples were taken. */
+struct wire_profile {
+	uint32_t recorder; /* enum wire_recorder */
+	uint32_t hz;       /* a weight of 1 is 1/hz CPU seconds */
+	int64_t t;         /* when recording began */
+};
+
+/* A program image: a process from an exec (or a fork) to the next. Ids of images, threads, modules and nodes are 0, 1,
+ * 2, ... each in the order of definition, and come before they are used. */
+struct wire_image {
+	uint32_t id;
+	int32_t pid, ppid; /* as the recorder sees them, where it could tell; else as the process itself does */
+	uint32_t reserved;
+	int64_t t;         /* when its sampling began */
+};
+
+/* A second record of the same id renames it; only its id and name count. */
+struct wire_thread {
+	uint32_t id, image;
+	int32_t tid;
+	uint32_t reserved;
+};
+
+enum wire_module_kind {
+	WIRE_MODULE_FILE = 0,   /* an ELF file */
+	WIRE_MODULE_VDSO = 1,
+	WIRE_MODULE_ANON = 2,   /* code in memory without a file, made at run time; one per image */
+	WIRE_MODULE_KERNEL = 3,
+	WIRE_MODULE_UNKNOWN = 4, /* nothing is known to be at the address; one per image */
+};
+
+/* Code that addresses belong to. Of a FILE and of the VDSO the addresses are its own (p_vaddr), else those of the
+ * process. The same file mapped by many processes is one module. */
+struct wire_module {
+	uint32_t id, kind;
+	uint32_t image; /* of ANON and UNKNOWN */
+	uint32_t build_id_length;
+	uint8_t build_id[32];
+	uint64_t device, inode, size; /* of the file as it was opened; 0: it was not */
+	int64_t mtime_ns;
+};
+
+/* A place in a call tree, shared by all samples whose stacks begin alike. Node 0 is the root, which is no frame and is
+ * not written: the first node on file has id 1. */
+struct wire_node {
+	uint32_t parent, module;
+	uint64_t address;
+};
+
+enum wire_sample_flags { WIRE_SAMPLE_COMPLETE = 1, WIRE_SAMPLE_CUT = 2, WIRE_SAMPLE_GUESSED = 4 };
+
+struct wire_sample {
+	int64_t t;
+	uint32_t thread, node; /* node: of the innermost frame; 0: no stack */
+	uint32_t weight;       /* in periods of 1/hz */
+	uint32_t flags;        /* bits of enum wire_sample_flags */
+};
+
+/* What became of the sampling of an image, when it ended or the recording did. */
+struct wire_image_end {
+	uint32_t id;
+	uint32_t trouble;    /* bits of enum sampler_trouble (wire/sampler.h) */
+	int64_t t;
+	uint64_t deliveries, weight;      /* all that were taken, dropped ones included */
+	uint64_t dropped, dropped_weight; /* lost for want of room */
+	uint64_t handler_ns; /* the sampler's own time in the target */
+	int64_t cpu_ns;      /* CPU time that the process used in all, as far as seen; -1: not known */
+	int64_t unsampled_ns; /* of this, by threads that had no timer, as far as known */
+	uint32_t unarmed;    /* threads without a timer */
+	int32_t unarmed_errno;
+};
+
+/* A process that no samples came from. */
+struct wire_unsampled {
+	int32_t pid, reserved;
+	int64_t cpu_ns; /* -1: not known */
 };
 
 #endif

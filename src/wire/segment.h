@@ -20,6 +20,7 @@
 enum segment_kind {
 	SEGMENT_KIND_MONITOR = 1, /* written by assay: series, points, marks, processes, notes */
 	SEGMENT_KIND_OUTPUT = 2,  /* written by the helper: chunks of output, exits */
+	SEGMENT_KIND_SAMPLES = 3, /* written by assay: call trees and CPU samples */
 };
 
 /* Lies at offset 0 of the file. All integers are native-endian; a file from a machine of the other endianness has a
