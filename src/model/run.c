@@ -129,6 +129,9 @@ void run_release(struct run *r)
 	free(r->series);
 	free(r->limits);
 	free(r->movements);
+	if (r->profile)
+		profile_release(r->profile);
+	free(r->profile);
 	phases_release(&r->phases);
 	engine_result_release(&r->engine);
 	warnings_release(&r->warnings);

@@ -12,6 +12,7 @@
 #include "model/limit.h"
 #include "model/phase.h"
 #include "model/process.h"
+#include "model/profile.h"
 #include "model/warnings.h"
 
 enum run_status { RUN_OK, RUN_FAILED, RUN_SIGNAL, RUN_TIMEOUT, RUN_INTERRUPTED, RUN_PARTIAL };
@@ -120,6 +121,8 @@ struct run {
 	double cache_bytes, cache_one; /* the last level: all instances, and the largest one */
 	struct bandwidth bandwidth[2]; /* how fast its memory is: as known before the run, as measured after it */
 	struct run_weights weights;
+
+	struct profile *profile; /* CPU samples with the names of their code; owned; NULL: none were taken */
 
 	struct limit *limits; /* in the order of the phases */
 	size_t limit_count;
