@@ -196,6 +196,10 @@ json_t *begin_build(const struct record_options *options, const struct machine_s
 	if (options->timeout_s > 0)
 		json_put_number(opts, "timeout_s", options->timeout_s);
 	json_put_bool(opts, "wait_tree", options->wait_tree);
+	if (options->profile_hz) {
+		json_put_integer(opts, "cpu_profile_hz", options->profile_hz);
+		json_put_text(opts, "sampler", options->sampler ? options->sampler : "preload");
+	}
 	json_object_set_new(root, "options", opts);
 	json_object_set_new(root, "environment", environment_json(options));
 	json_object_set_new(root, "machine", machine_json());
@@ -228,7 +232,8 @@ static int set_copy(char **environment, size_t *count, const char *name, const c
 	return 0;
 }
 
-char **begin_environment(const struct record_options *options, const char *markers, const char *run_dir)
+char **begin_environment(const struct record_options *options, const char *markers, const char *run_dir,
+			 const char *const *more)
 {
 	size_t count = 0, room = 3;
 	char **environment;
@@ -237,6 +242,8 @@ char **begin_environment(const struct record_options *options, const char *marke
 	for (char **e = environ; e && *e; e++)
 		room++;
 	for (const char *const *e = options->env; e && *e; e++)
+		room++;
+	for (const char *const *e = more; e && *e; e++)
 		room++;
 	environment = calloc(room, sizeof *environment);
 	if (!environment)
@@ -251,6 +258,8 @@ char **begin_environment(const struct record_options *options, const char *marke
 		failed |= set_copy(environment, &count, "ASSAY_MARKERS", markers) < 0;
 	if (!failed && run_dir)
 		failed |= set_copy(environment, &count, "ASSAY_RUN_DIR", run_dir) < 0;
+	for (const char *const *e = more; !failed && e && *e; e++)
+		failed |= set_copy(environment, &count, *e, NULL) < 0;
 	if (failed) {
 		begin_environment_free(environment);
 		return NULL;

@@ -19,9 +19,10 @@ void begin_reasons(const struct machine_state *s, struct buf *out);
 json_t *begin_build(const struct record_options *options, const struct machine_state *state, const char *label,
 		    int64_t wall_ns);
 
-/* The target's environment: ours, options->env, and ASSAY_MARKERS and ASSAY_RUN_DIR where there is a run directory.
- * An array that ends with NULL, owned with begin_environment_free. */
-char **begin_environment(const struct record_options *options, const char *markers, const char *run_dir);
+/* The target's environment: ours, options->env, ASSAY_MARKERS and ASSAY_RUN_DIR where there is a run directory, and
+ * `more` ("K=V", ends with NULL; may be NULL). An array that ends with NULL, owned with begin_environment_free. */
+char **begin_environment(const struct record_options *options, const char *markers, const char *run_dir,
+			 const char *const *more);
 void begin_environment_free(char **environment);
 
 #endif

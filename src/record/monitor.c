@@ -41,6 +41,8 @@ struct monitor {
 	bool *open;
 	struct warnings *warnings;
 	const char *command_line;
+	void (*forgotten)(void *context, const struct process *p);
+	void *forgotten_context;
 	int64_t requested, interval, slow;
 	int64_t next_tick, next_slow;
 	int64_t mark_credit, credit_at; /* CPU time that readings at marks may still take, and when that was so */
@@ -112,6 +114,8 @@ int monitor_new(const struct monitor_options *o, struct warnings *warnings, stru
 		return error_set(err, "out of memory for the monitor");
 	m->warnings = warnings;
 	m->command_line = o->command_line;
+	m->forgotten = o->forgotten;
+	m->forgotten_context = o->forgotten_context;
 	m->requested = m->interval = o->interval_ns;
 	m->slow = o->interval_ns > SLOW_NS ? o->interval_ns : SLOW_NS;
 	process_table_init(&m->processes);
@@ -202,6 +206,15 @@ static void record_process(void *context, const struct process *p)
 	segment_commit(&m->segment);
 }
 
+static void forget_process(void *context, const struct process *p)
+{
+	struct monitor *m = context;
+
+	record_process(m, p);
+	if (m->forgotten)
+		m->forgotten(m->forgotten_context, p);
+}
+
 static void read_tick(struct monitor *m, int64_t now)
 {
 	tree_poll(m->tree, now);
@@ -216,7 +229,7 @@ static void read_slow(struct monitor *m, int64_t now)
 	for (size_t i = 0; i < source_count; i++)
 		if (m->open[i] && sources[i]->slow)
 			sources[i]->slow(m->states[i], &m->context, now);
-	process_table_reap(&m->processes, record_process, m);
+	process_table_reap(&m->processes, forget_process, m);
 	if (++m->slow_count % TRIM_EVERY == 0)
 		segment_trim(&m->segment);
 }
@@ -393,6 +406,11 @@ void monitor_end(struct monitor *m, int64_t end)
 struct tree *monitor_tree(struct monitor *m)
 {
 	return m->tree;
+}
+
+const struct process_table *monitor_processes(const struct monitor *m)
+{
+	return &m->processes;
 }
 
 void monitor_report(struct monitor *m, struct run *run)

@@ -29,6 +29,9 @@ struct monitor_options {
 	const char *command_line;  /* masked: stands for the command in the report where it ended before its own could
 				    * be read */
 	int64_t interval_ns;
+	/* A process of the tree is about to be forgotten: these are its last figures. May be NULL. */
+	void (*forgotten)(void *context, const struct process *p);
+	void *forgotten_context;
 	bool probe; /* looks that cost the target something, though little, are allowed */
 };
 
@@ -59,6 +62,7 @@ void monitor_end(struct monitor *m, int64_t end);
 void monitor_mark(struct monitor *m, int64_t t, bool has_time, const char *name, size_t length, uint64_t end);
 
 struct tree *monitor_tree(struct monitor *m);
+const struct process_table *monitor_processes(const struct monitor *m);
 
 /* Counts, intervals and ticks. */
 void monitor_report(struct monitor *m, struct run *run);

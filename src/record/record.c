@@ -18,6 +18,7 @@
 #include "record/judging.h"
 #include "record/markers.h"
 #include "record/monitor.h"
+#include "record/profiling.h"
 #include "record/recording.h"
 #include "record/results.h"
 #include "store/runjson.h"
@@ -101,11 +102,29 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+/* CPU samples were asked for: without them there is no point in running. */
+static int prepare_sampling(struct recording *r, struct error *err)
+{
+	struct sampling_options options = {
+		.recorder = r->options->sampler ? r->options->sampler : "preload",
+		.hz = r->options->profile_hz,
+		.rings = r->result->dir.rings,
+		.segment_path = r->result->dir.samples_seg,
+	};
+
+	if (!options.hz)
+		return 0;
+	if (!r->has_dir)
+		return error_set(err, "CPU samples need a run directory, and none could be made");
+	return sampling_new(&options, &r->run->warnings, &r->sampling, err);
+}
+
 static int prepare(struct recording *r, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
+	const char *const *more = r->sampling ? sampling_environment(r->sampling, r->options->env) : NULL;
 	char **environment =
-		begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL);
+		begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL, more);
 	struct launch_options options = {
 		.argv = r->options->argv,
 		.environment = environment,
@@ -114,8 +133,10 @@ static int prepare(struct recording *r, struct error *err)
 	};
 	int failed;
 
-	if (!environment)
+	if (!environment || (r->sampling && !more)) {
+		begin_environment_free(environment);
 		return error_set(err, "out of memory for the environment");
+	}
 	if (r->has_dir) {
 		options.stdout_log = d->stdout_log;
 		options.stderr_log = d->stderr_log;
@@ -134,6 +155,14 @@ static void on_mark(void *context, int64_t t, bool has_time, const char *name, s
 	monitor_mark(r->monitor, t, has_time, name, length, end);
 }
 
+static void on_forgotten(void *context, const struct process *p)
+{
+	struct recording *r = context;
+
+	if (r->sampling)
+		sampling_forgotten(r->sampling, p);
+}
+
 static int start_watching(struct recording *r, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
@@ -145,6 +174,8 @@ static int start_watching(struct recording *r, struct error *err)
 		.command_line = r->run->command_line,
 		.interval_ns = (int64_t)(r->options->interval_ms * 1e6),
 		.probe = !r->options->no_probe,
+		.forgotten = on_forgotten,
+		.forgotten_context = r,
 	};
 	struct error why;
 
@@ -263,6 +294,8 @@ static void finish(struct recording *r, json_t *begin)
 	let_signals_hurry(r);
 	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
+	if (r->sampling && profiling_finish(&r->result->dir, r->sampling, &hurry, run, &err) < 0)
+		warnings_add(&run->warnings, "There is no CPU profile: %s.", err.text);
 	if (judging_run(run, begin, &judging, &err) < 0)
 		warnings_add(&run->warnings, "What limited the run is not told: %s.", err.text);
 	run->cost_finish_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;
@@ -299,7 +332,9 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	int64_t cpu_before = clock_process_ns();
 	int problem;
 
-	if (prepare(r, err) < 0 || start_watching(r, err) < 0)
+	if (prepare_sampling(r, err) < 0 || prepare(r, err) < 0 || start_watching(r, err) < 0)
+		return RECORD_TROUBLE;
+	if (r->sampling && sampling_begin(r->sampling, r->command, err) < 0)
 		return RECORD_TROUBLE;
 	monitor_begin(r->monitor, clock_mono_ns());
 	problem = launch_go(r->launch, &r->start, err);
@@ -315,6 +350,8 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	if (r->run->end == r->start)
 		r->run->end = clock_mono_ns();
 	monitor_end(r->monitor, r->run->end);
+	if (r->sampling)
+		sampling_end(r->sampling, monitor_processes(r->monitor), clock_mono_ns());
 	markers_close(&r->markers, r->run->end);
 	note_markers(r);
 	decide_status(r);
@@ -374,6 +411,7 @@ int record_run(const struct record_options *options, struct record_result *resul
 	problem = record(&r, begin, err);
 	markers_close(&r.markers, clock_mono_ns());
 	monitor_free(r.monitor);
+	sampling_free(r.sampling);
 	launch_free(r.launch);
 	if (r.signals >= 0)
 		close(r.signals);

@@ -26,6 +26,8 @@ struct record_options {
 	bool no_probe;             /* neither look at pages touched, nor measure memory bandwidth */
 	bool in_design;            /* an arm of a comparison: `block` and `arm` are its place there */
 	int block, arm;            /* from 0; arm: position within the block */
+	unsigned profile_hz;       /* CPU samples per CPU second; 0: none are taken */
+	const char *sampler;       /* who takes them, "preload" or "perf"; NULL: preload */
 	/* Something for the person at the terminal, a sentence; may be NULL. */
 	void (*say)(void *context, const char *text);
 	/* What assay is doing that takes a while; NULL where nobody is watching. */

@@ -10,6 +10,7 @@
 #include "record/markers.h"
 #include "record/monitor.h"
 #include "record/record.h"
+#include "record/sampling.h"
 
 struct recording {
 	const struct record_options *options;
@@ -17,6 +18,8 @@ struct recording {
 	struct run *run;
 	struct launch *launch;
 	struct monitor *monitor;
+	struct sampling *sampling; /* NULL: no CPU samples are taken */
+	int64_t sampling_due;
 	struct markers_watch markers;
 	bool has_dir;
 	int signals; /* signalfd */

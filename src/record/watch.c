@@ -13,6 +13,8 @@
 #define KILL_AFTER_NS (5 * NS_PER_S)
 /* After a timeout or an interrupt: so long for output that nobody may be reading. The helper goes on with it. */
 #define DRAIN_NS NS_PER_S
+/* CPU samples are looked after so often. */
+#define SAMPLING_NS (50 * NS_PER_MS)
 
 static void on_exit_of(struct recording *r, const struct wire_exit *e)
 {
@@ -45,6 +47,8 @@ static void take_events(struct recording *r)
 		case LAUNCH_EXITED:
 			on_exit_of(r, &event.exit);
 			monitor_reaped(r->monitor, &event.exit, clock_mono_ns());
+			if (r->sampling)
+				sampling_reaped(r->sampling, &event.exit, clock_mono_ns());
 			break;
 		case LAUNCH_STOPPED:
 			launch_stop_self(event.signo);
@@ -157,6 +161,8 @@ void recording_watch(struct recording *r)
 		int64_t now = clock_mono_ns(), due = watching ? monitor_due(r->monitor) : now + NS_PER_S;
 		struct timespec wait;
 
+		if (r->sampling && watching && r->sampling_due < due)
+			due = r->sampling_due;
 		if (r->deadline && !r->ending && r->deadline < due)
 			due = r->deadline;
 		if (r->ending && r->kill_at < due)
@@ -180,6 +186,10 @@ void recording_watch(struct recording *r)
 			monitor_run(r->monitor, now);
 			if (r->markers.notify < 0)
 				markers_read(&r->markers, clock_mono_ns());
+		}
+		if (r->sampling && watching && now >= r->sampling_due) {
+			sampling_poll(r->sampling, monitor_processes(r->monitor), now);
+			r->sampling_due = now + SAMPLING_NS;
 		}
 		check_ending(r, now);
 	}

@@ -38,6 +38,9 @@ void rundir_release(struct rundir *d)
 	free(d->segments);
 	free(d->monitor_seg);
 	free(d->output_seg);
+	free(d->samples_seg);
+	free(d->rings);
+	free(d->profile_json);
 	rundir_init(d);
 }
 
@@ -61,9 +64,12 @@ static int name_files(struct rundir *d, const char *path, struct error *err)
 	named.segments = fs_join(named.path, "segments");
 	named.monitor_seg = fs_join(named.path, "segments/monitor.seg");
 	named.output_seg = fs_join(named.path, "segments/output.seg");
+	named.samples_seg = fs_join(named.path, "segments/samples.seg");
+	named.rings = fs_join(named.path, "segments/rings");
+	named.profile_json = fs_join(named.path, "profile.json");
 	if (!named.run_json || !named.begin_json || !named.timeline_h5 || !named.summary_md || !named.stdout_log ||
 	    !named.stderr_log || !named.terminal_log || !named.markers_log || !named.segments || !named.monitor_seg ||
-	    !named.output_seg) {
+	    !named.output_seg || !named.samples_seg || !named.rings || !named.profile_json) {
 		rundir_release(&named);
 		return error_set(err, "%s: out of memory", path);
 	}
@@ -239,7 +245,7 @@ int rundir_open(struct rundir *d, const char *path, struct error *err)
 void rundir_discard(const struct rundir *d)
 {
 	const char *const files[] = {d->begin_json,   d->markers_log, d->stdout_log,  d->stderr_log,
-				     d->terminal_log, d->monitor_seg, d->output_seg};
+				     d->terminal_log, d->monitor_seg, d->output_seg,  d->samples_seg};
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		unlink(files[i]);

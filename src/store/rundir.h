@@ -15,7 +15,9 @@ struct rundir {
 	char *stdout_log, *stderr_log, *terminal_log;
 	char *markers_log;
 	char *segments; /* the folder */
-	char *monitor_seg, *output_seg;
+	char *monitor_seg, *output_seg, *samples_seg;
+	char *rings; /* the folder that sampled processes write to, below segments */
+	char *profile_json;
 };
 
 void rundir_init(struct rundir *d);

@@ -1,0 +1,228 @@
+"""What the recorder makes of the sampler's files: whose samples they are, what was not sampled and why, and what is
+left when a process, the recorder or both are killed."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, environment
+from need import need
+from waiting import wait_for
+
+PROFILE = ("run", "-q", "--precheck", "off", "--cpu-profile", "-o", "out")
+
+
+def profile_of(got):
+    assert got.run_json["warnings"] is not None
+    return got.run_json["profile"]
+
+
+def unsampled(got):
+    return {row["name"]: row for row in profile_of(got)["unsampled"]}
+
+
+def warnings(got):
+    return [warning["text"] for warning in got.run_json["warnings"]]
+
+
+def compile_statically(folder):
+    source = folder / "burn.c"
+    source.write_text("#include <time.h>\nint main(void) { while (clock() < CLOCKS_PER_SEC / 2) { } return 0; }\n")
+    made = subprocess.run(["cc", "-static", "-o", folder / "burn", source], capture_output=True) \
+        if shutil.which("cc") else None
+    need("static programs", made is not None and made.returncode == 0, "none can be linked here")
+    return str(folder / "burn")
+
+
+def test_cpu_seconds_sampled_stand_beside_cpu_seconds_used(assay, targets):
+    got = assay(*PROFILE, "--", targets("spin"), "2", "1.5")
+    assert got.status == 0
+    profile = profile_of(got)
+    assert profile["cpu_consumed_s"] == pytest.approx(got.run_json["cpu_s"], abs=0.01)
+    assert profile["cpu_sampled_s"] == pytest.approx(got.run_json["cpu_s"], rel=0.1)
+    assert profile["samples"] * profile["period_s"] == pytest.approx(profile["cpu_sampled_s"], rel=0.01)
+    assert profile["unsampled"] == []
+    assert (got.run_dir / "segments" / "samples.seg").is_file()
+    assert not os.path.lexists(got.run_dir / "segments" / "rings")
+    assert json.loads((got.run_dir / "profile.json").read_text())["schema"] == "assay-profile-1"
+
+
+def test_a_run_without_a_profile_leaves_nothing_of_one(assay):
+    got = assay("run", "-q", "--precheck", "off", "-o", "out", "--", "env")
+    assert "profile" not in got.run_json
+    assert not (got.run_dir / "profile.json").exists()
+    assert not (got.run_dir / "segments" / "samples.seg").exists()
+    assert "LD_PRELOAD" not in got.stdout and "ASSAY_SAMPLER" not in got.stdout
+
+
+def test_the_environment_keeps_what_the_caller_preloads(assay):
+    other = BUILD / "libassay.so"
+    got = assay(*PROFILE, "--", "env", env={"LD_PRELOAD": str(other), "ASAN_OPTIONS": "color=never"})
+    lines = dict(line.split("=", 1) for line in got.stdout.splitlines() if "=" in line)
+    assert lines["LD_PRELOAD"] == f"{BUILD / 'libassay-sampler.so'}:{other}"
+    rings = pathlib.Path(lines["ASSAY_SAMPLER"])
+    assert rings.is_absolute() and not rings.exists()
+    assert lines["ASSAY_SAMPLER_HZ"] == "199"
+    assert lines["ASAN_OPTIONS"] == "color=never:verify_asan_link_order=0"
+
+
+def test_a_command_that_is_not_there_leaves_no_run_directory(assay, tmp_path):
+    got = assay(*PROFILE, "--", "no-such-command")
+    assert got.status == 127
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_static_program_is_named_with_its_reason_and_cpu_seconds(assay, tmp_path):
+    got = assay(*PROFILE, "--", compile_statically(tmp_path))
+    row = unsampled(got)["burn"]
+    assert row["reason"] == "it is statically linked, so nothing can be preloaded"
+    assert row["cpu_s"] == pytest.approx(0.5, abs=0.2)
+    assert any(text.startswith("Not profiled: burn (1 process, ") for text in warnings(got))
+
+
+def test_a_program_that_another_became_by_exec_is_not_taken_for_it(assay, tmp_path):
+    burn = compile_statically(tmp_path)
+    got = assay(*PROFILE, "--", "sh", "-c", f"i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; exec {burn}")
+    row = unsampled(got)["burn"]
+    assert row["reason"] == "it is statically linked, so nothing can be preloaded"
+    assert row["cpu_s"] == pytest.approx(0.5, abs=0.2)
+
+
+@pytest.mark.parametrize("prefix, reason", [
+    ("env -i", "it was started with a cleared environment, without LD_PRELOAD"),
+    ("env -u LD_PRELOAD", "LD_PRELOAD was taken out of its environment"),
+    ("env LD_PRELOAD=libm.so.6", "LD_PRELOAD was replaced in its environment"),
+])
+def test_a_changed_environment_is_the_reason(assay, targets, prefix, reason):
+    got = assay(*PROFILE, "--", "sh", "-c", f"{prefix} {targets('spin')} 1 0.7; true")
+    assert unsampled(got)["target_spin"]["reason"] == reason
+
+
+def test_a_set_user_id_program_is_the_reason(assay, targets, tmp_path):
+    need("root", os.geteuid() == 0 and shutil.which("setpriv") is not None, "only root can become somebody else")
+    shutil.copy(targets("spin"), tmp_path / "owned")
+    os.chmod(tmp_path / "owned", 0o4755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if not folder.stat().st_mode & 0o001:
+            os.chmod(folder, folder.stat().st_mode | 0o011)
+    got = assay(*PROFILE, "--", "setpriv", "--reuid", "65534", "--clear-groups", tmp_path / "owned", "1", "0.7")
+    assert got.status == 0
+    assert "set-user-id" in unsampled(got)["owned"]["reason"]
+
+
+def test_a_user_who_may_not_write_there_is_the_reason(assay, targets, tmp_path):
+    need("root", os.geteuid() == 0 and shutil.which("setpriv") is not None, "only root can become somebody else")
+    for folder in (tmp_path, *tmp_path.parents):
+        if not folder.stat().st_mode & 0o001:
+            os.chmod(folder, folder.stat().st_mode | 0o011)
+    got = assay(*PROFILE, "--", "setpriv", "--reuid", "65534", "--clear-groups", targets("spin"), "1", "0.7")
+    assert unsampled(got)["target_spin"]["reason"] == \
+        "it runs as user 65534, who may not write into the run directory"
+
+
+def test_many_processes_of_one_reason_are_one_warning(assay, targets):
+    spin = targets("spin")
+    got = assay(*PROFILE, "--", "sh", "-c", f"for i in 1 2 3; do env -i {spin} 1 0.3; done")
+    told = [text for text in warnings(got) if text.startswith("Not profiled:")]
+    assert len(told) == 1 and "target_spin (3 processes" in told[0]
+
+
+def test_a_killed_process_keeps_its_samples(assay, targets):
+    spin = targets("spin")
+    got = assay(*PROFILE, "--", "sh", "-c", f"{spin} 1 60 & sleep 1.5; kill -9 $!; wait")
+    profile = profile_of(got)
+    assert profile["cpu_sampled_s"] == pytest.approx(got.run_json["cpu_s"], rel=0.2, abs=0.05)
+    assert not os.path.lexists(got.run_dir / "segments" / "rings")
+
+
+@pytest.fixture
+def killed(program, targets, tmp_path):
+    """The run directory of a recorder that was killed in the midst, its target with it."""
+    recorder = subprocess.Popen([program, *PROFILE, "--", targets("spin"), "1", "60"], cwd=tmp_path,
+                                env=environment({}), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                start_new_session=True)
+    segment = tmp_path / "out" / "segments" / "samples.seg"
+    rings = tmp_path / "out" / "segments" / "rings"
+    wait_for(lambda: segment.is_file() and committed(segment) > 6000 and any(rings.glob("*.ring")), "samples")
+    recorder.kill()
+    recorder.wait()
+    target = int(next(rings.glob("*.ring")).name.split("-")[0])
+    yield tmp_path / "out", target
+    try:
+        os.kill(target, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def committed(segment):
+    return int.from_bytes(segment.read_bytes()[56:64], sys.byteorder)
+
+
+def test_a_killed_recorder_loses_nothing_that_is_in_a_ring(assay, killed):
+    out, target = killed
+    os.kill(target, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path(f"/proc/{target}").exists(), "the target's end")
+    got = assay("recover", "-q", out)
+    assert got.status == 0
+    run = json.loads((out / "run.json").read_text())
+    assert run["status"] == "partial"
+    samples = run["profile"]["samples"]
+    assert samples > 20
+    assert not (out / "segments" / "rings").exists()
+    again = assay("recover", "-q", "--force", out)
+    assert again.status == 0
+    assert json.loads((out / "run.json").read_text())["profile"]["samples"] == samples
+
+
+def test_recovery_leaves_a_living_process_its_file(assay, killed):
+    out, _ = killed
+    assert assay("recover", "-q", out).status == 0
+    first = json.loads((out / "run.json").read_text())["profile"]
+    assert any((out / "segments" / "rings").glob("*.ring"))
+    assert assay("recover", "-q", "--force", out).status == 0
+    second = json.loads((out / "run.json").read_text())["profile"]
+    assert second["samples"] >= first["samples"]
+    assert all(group["cut"] == 0 for group in second["groups"].values())
+
+
+def test_a_file_that_is_no_ring_is_told_of(assay):
+    got = assay(*PROFILE, "--", "sh", "-c", "echo nonsense > $ASSAY_SAMPLER/1.ring; echo $ASSAY_SAMPLER; sleep 0.3")
+    assert got.status == 0
+    assert any("1.ring: not a ring file" in text for text in warnings(got))
+    assert not os.path.exists(got.stdout.strip())
+
+
+def test_a_process_in_a_pid_namespace_is_known_by_its_pid_outside(assay, targets):
+    probe = subprocess.run(["unshare", "-pf", "--mount-proc", "true"], capture_output=True) \
+        if shutil.which("unshare") else None
+    need("pid namespaces", probe is not None and probe.returncode == 0, "unshare -p is not permitted")
+    got = assay(*PROFILE, "--", "unshare", "-pf", "--mount-proc", targets("spin"), "1", "1")
+    busiest = [row for group in profile_of(got)["groups"].values() for row in group["self"] if row["share"] > 0.5]
+    assert busiest
+    spin = [p for p in got.run_json["processes"]["top"] if p["name"] == "target_spin"]
+    shown = assay("profile", "--by", "process", "--json", got.run_dir)
+    assert shown.status == 0
+    assert str(spin[0]["pid"]) in shown.stdout or "target_spin" in shown.stdout
+
+
+@pytest.mark.parametrize("folder, library, why", [
+    ("alone", False, "libassay-sampler.so is neither beside the program nor in"),
+    ("a blank", True, "cannot be preloaded, since its path holds a blank"),
+])
+def test_without_a_sampler_that_can_be_preloaded_nothing_runs(program, tmp_path, folder, library, why):
+    (tmp_path / folder).mkdir()
+    shutil.copy(program, tmp_path / folder)
+    if library:
+        shutil.copy(BUILD / "libassay-sampler.so", tmp_path / folder)
+    got = subprocess.run([tmp_path / folder / "assay", *PROFILE, "--", "touch", "ran"], cwd=tmp_path,
+                         env=environment({}), capture_output=True, text=True)
+    installed = any(pathlib.Path("/usr").glob("l*/**/assay/libassay-sampler.so"))
+    need("an uninstalled sampler", library or not installed, "a sampler is installed, and would be found")
+    assert got.returncode == 3
+    assert why in got.stderr
+    assert not (tmp_path / "out").exists() and not (tmp_path / "ran").exists()
