@@ -39,11 +39,12 @@ quoted() {
 	done
 }
 
+# As a person would type it: the subcommand, its options, the target.
 measure() {
-	say "$ assay run$(quoted "$@")"
+	say "$ assay$(quoted "$@")"
 	say
 	status=0
-	"$assay" run "$@" || status=$?
+	"$assay" "$@" || status=$?
 	say
 }
 
@@ -58,7 +59,10 @@ finish() {
 demo_compress() {
 	command -v xz >/dev/null || stop "xz is missing (Debian: apt-get install xz-utils)"
 	new_run compress
-	measure -o "$out" --label compress -- sh "$here/examples/compress.sh"
+	measure profile -o "$out" --label compress -- sh "$here/examples/compress.sh"
+	say "Another look at the same run, without running it again:"
+	say "  assay profile $out --group compress"
+	say
 	finish
 }
 
@@ -117,7 +121,7 @@ demo_llm() {
 	install_engine
 	make_model
 	new_run llm
-	measure -o "$out" --label llm --summary-only -- \
+	measure run -o "$out" --label llm --summary-only -- \
 		sh -c 'exec node "$@" 2>&1' sh "$here/examples/llm.mjs" "$cache" "$model"
 	show_engine_log
 	finish

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/units.h"
@@ -18,6 +19,8 @@
 #include "source/source.h"
 #include "store/peakfile.h"
 #include "store/timeline_file.h"
+#include "symbol/symbols.h"
+#include "wire/sampler.h"
 
 #define CLEAN_WINDOW_NS INT64_C(200000000)
 #define NODE_OLDEST 20
@@ -90,6 +93,20 @@ static void check_sources(struct checks *checks)
 	}
 }
 
+/* What `assay profile` needs. Whether perf is allowed stands in its own row. */
+static void check_profiling(struct checks *checks)
+{
+	struct check *c = add(checks, "recording", "sampler", "CPU samples of every program that loads libraries");
+	CLEANUP(free_cleanup) char *library = fs_find_companion(SAMPLER_LIBRARY);
+	char text[128];
+
+	c->available = library != NULL;
+	error_set(&c->why_not, "%s is not beside assay, nor in PREFIX/lib/assay: install it again", SAMPLER_LIBRARY);
+	c = add(checks, "recording", "symbols", "");
+	c->available = symbols_available(text, sizeof text, &c->why_not) == 0;
+	snprintf(c->about, sizeof c->about, "names of functions in CPU samples, by %s", c->available ? text : "");
+}
+
 static void check_recording(struct checks *checks)
 {
 	struct check *c = add(checks, "recording", "forks", "every process of the tree is counted, also the shortest");
@@ -107,6 +124,7 @@ static void check_recording(struct checks *checks)
 	c = add(checks, "recording", "timeline", "");
 	c->available = timeline_file_available(text, sizeof text, &c->why_not) == 0;
 	snprintf(c->about, sizeof c->about, "timeline.h5, by %s", c->available ? text : "");
+	check_profiling(checks);
 }
 
 static void check_engines(struct checks *checks)

@@ -45,7 +45,7 @@ static void put_string(const char *text, FILE *out)
 	put_text(text, strlen(text), out);
 }
 
-/* Lines that flow; an empty line starts a paragraph, an indented one stays as it is. */
+/* Lines that flow; an empty line starts a paragraph, an indented one stays as it is, by roff's own rules. */
 static void put_paragraphs(const char *text, FILE *out)
 {
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -55,8 +55,6 @@ static void put_paragraphs(const char *text, FILE *out)
 			fputs(".PP\n", out);
 			continue;
 		}
-		if (*line == ' ')
-			fputs(".br\n", out);
 		put_text(line, length, out);
 		fputc('\n', out);
 	}

@@ -9,6 +9,7 @@
 #include "cmd/terminal.h"
 #include "record/finish.h"
 #include "record/judging.h"
+#include "record/profiling.h"
 #include "record/results.h"
 #include "report/summary.h"
 
@@ -83,6 +84,8 @@ static int recover(const struct recover_args *a, const char *path)
 		error_prefix(&err, "%s: nothing to recover", path);
 		return trouble(&err, EXIT_USAGE);
 	}
+	if (profiling_recover(&dir, &run, &err) < 0)
+		warnings_add(&run.warnings, "There is no CPU profile: %s.", err.text);
 	if (judging_run(&run, begin, &judging, &err) < 0)
 		warnings_add(&run.warnings, "What limited the run is not told: %s.", err.text);
 	if (results_write(&dir, begin, &run, &json, &err) < 0)

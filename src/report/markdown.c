@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "report/hotspots_short.h"
 #include "report/tables.h"
 
 #define ROWS_SHOWN 60
@@ -111,6 +112,7 @@ void markdown_print(const struct run *run, struct buf *out)
 	put_table(run, "Phases", tables_phases, out);
 	put_table(run, "What limited each phase", tables_limits, out);
 	put_table(run, "Threads", tables_threads, out);
+	hotspots_short(run, true, 0, out);
 	if (run->movement_count)
 		buf_puts(out, "\n## What moved\n\n");
 	for (size_t i = 0; i < run->movement_count; i++) {

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "base/wrap.h"
+#include "report/hotspots_short.h"
 #include "report/tables.h"
 
 #define FOLD_UNSEEN 110 /* columns where no terminal says how many there are */
@@ -215,6 +216,7 @@ void summary_print(const struct run *run, const char *where, bool colour, size_t
 	print_engine(run, out);
 	print_limits(run, columns, out);
 	print_threads(run, out);
+	hotspots_short(run, false, columns ? columns : FOLD_UNSEEN, out);
 	print_movements(run, colour, columns, out);
 	print_warnings(run, !where, colour, columns, out);
 	buf_putc(out, '\n');

@@ -201,7 +201,7 @@ static void assay_stops_and_wakes_with_the_command(void **state)
 	struct start s = {
 		.argv = {"sh", "-c",
 			 "while sleep 0.2; do kill -CONT $$ || exit; done 2>/dev/null & "
-			 "for i in 1 2 3 4 5 6 7 8; do kill -STOP $$; done; kill $!; exit 3"},
+			 "for i in 1 2 3 4 5 6 7 8; do kill -STOP $$; sleep 0.05; done; kill $!; exit 3"},
 		.each = stop_as_the_command};
 	struct result r;
 

@@ -1,0 +1,126 @@
+#include "cmd/profile_options.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/spell.h"
+#include "base/utf8.h"
+#include "cmd/command.h"
+#include "record/profiling.h"
+
+#define NAMES_MAX 4096  /* function names that a misspelt one is compared with */
+#define LINE_COLUMNS 400
+
+static enum hotspot_by by_of(const char *name)
+{
+	static const char *const names[] = {
+		[BY_FUNCTION] = "function", [BY_LINE] = "line",	      [BY_MODULE] = "module",
+		[BY_THREAD] = "thread",	    [BY_PROCESS] = "process",
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum hotspot_by)i;
+	return BY_FUNCTION;
+}
+
+struct hotspot_query profile_query(const struct profile_args *a, size_t top)
+{
+	return (struct hotspot_query){
+		.by = by_of(a->by),
+		.group = a->group,
+		.include = a->include.items,
+		.exclude = a->exclude.items,
+		.focus = a->focus,
+		.top = a->top < 0 ? top : (size_t)a->top,
+	};
+}
+
+static int no_group(const char *typed, const struct phases *phases, struct error *err)
+{
+	CLEANUP(buf_release) struct buf names;
+	bool seen[GROUP_COUNT] = {false};
+
+	buf_init(&names);
+	for (size_t i = 0; i < phases->count; i++) {
+		enum phase_group group = phases->items[i].group;
+
+		if (!seen[group])
+			buf_printf(&names, ", %s", phase_group_name(group));
+		seen[group] = true;
+	}
+	return error_set(err, "option '--group': there is no group or phase '%s' in this run; its groups are: before%s",
+			 typed_show(typed, strlen(typed)).text, names.text);
+}
+
+static int no_focus(const char *typed, const struct profile *p, struct error *err)
+{
+	const char *names[NAMES_MAX], *nearest;
+	size_t count = 0;
+
+	for (; count < p->function_count && count < NAMES_MAX; count++)
+		names[count] = p->functions[count].name;
+	nearest = spell_nearest(typed, names, count);
+	return error_set(err, "option '--focus': no function that was sampled is called '%s'%s%s%s",
+			 typed_show(typed, strlen(typed)).text, nearest ? "; did you mean '" : "",
+			 nearest ? typed_show(nearest, strlen(nearest)).text : "",
+			 nearest ? "'?" : "; patterns as '*name*' find more");
+}
+
+int profile_query_check(const struct hotspot_query *q, const struct hotspots *h, const struct profile *p,
+			const struct phases *phases, struct error *err)
+{
+	if (!h->found_group)
+		return no_group(q->group, phases, err);
+	return h->found_focus ? 0 : no_focus(q->focus, p, err);
+}
+
+void loaded_profile_init(struct loaded_profile *l)
+{
+	rundir_init(&l->dir);
+	finished_init(&l->run);
+	profile_init(&l->profile);
+}
+
+void loaded_profile_release(struct loaded_profile *l)
+{
+	rundir_release(&l->dir);
+	finished_release(&l->run);
+	profile_release(&l->profile);
+}
+
+static void print_warnings(const struct warnings *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		CLEANUP(buf_release) struct buf line;
+
+		buf_init(&line);
+		utf8_append_line(&line, w->texts[i], LINE_COLUMNS);
+		fprintf(stderr, "assay profile: %s\n", line.text);
+	}
+}
+
+int loaded_profile_read(struct loaded_profile *l, const char *path, struct error *err)
+{
+	CLEANUP(warnings_release) struct warnings warnings;
+
+	warnings_init(&warnings);
+	if (rundir_open(&l->dir, path, err) < 0 || finished_read(&l->dir, &l->run, err) < 0 ||
+	    profiling_open(&l->dir, &l->profile, &warnings, err) < 0)
+		return -1;
+	print_warnings(&warnings);
+	return 0;
+}
+
+int profile_put_json(const struct profile_args *a, const json_t *root, struct error *err)
+{
+	CLEANUP(free_cleanup) char *text = root ? json_print(root) : NULL;
+
+	if (!text)
+		return error_set(err, "out of memory for the answer");
+	if (*a->json)
+		return json_write_file(a->json, root, err);
+	puts(text);
+	return 0;
+}
