@@ -17,6 +17,13 @@
 	X(thrd_create, int, (thrd_t *, thrd_start_t, void *)) \
 	X(clone, int, (int (*)(void *), void *, int, void *, ...)) \
 	X(_Fork, pid_t, (void)) \
+	X(_exit, void, (int)) \
+	X(_Exit, void, (int)) \
+	X(execve, int, (const char *, char *const *, char *const *)) \
+	X(execv, int, (const char *, char *const *)) \
+	X(execvpe, int, (const char *, char *const *, char *const *)) \
+	X(execvp, int, (const char *, char *const *)) \
+	X(fexecve, int, (int, char *const *, char *const *)) \
 	X(pthread_setname_np, int, (pthread_t, const char *)) \
 	X(prctl, int, (int, ...)) \
 	X(dlclose, int, (void *)) \

@@ -30,7 +30,7 @@ struct slot {
 	int (*start_int)(void *);
 	void *argument;
 	unsigned ending; /* rounds of key destructors seen */
-	int64_t first_ns; /* of the thread's CPU time: its first tick; INT64_MAX where it is not new */
+	int64_t first_ns; /* of the thread's CPU time: its first tick */
 	uint64_t weight_before; /* of the threads that had this slot before */
 	/* Of the handler. */
 	_Atomic uint32_t busy;

@@ -113,7 +113,7 @@ static uint32_t wanted_hz(void)
 }
 
 /* A file, a slot and a timer for the only thread there is. */
-static bool begin(struct unwind_range stack)
+static bool begin(struct unwind_range stack, bool is_new)
 {
 	struct slot *s;
 
@@ -124,7 +124,7 @@ static bool begin(struct unwind_range stack)
 	atomic_store(&process.state, PROCESS_ON);
 	s = ring_take(kernel_tid());
 	if (s)
-		threads_begin(s, stack, true, false);
+		threads_begin(s, stack, true, is_new);
 	tick_watch();
 	return true;
 }
@@ -153,7 +153,7 @@ static bool start(void)
 	process.stack = first_stack();
 	unwind_init(); /* without its memory, walks are slow and nothing else */
 	atomic_store(&process.signal, signals_choose());
-	return atomic_load(&process.signal) > 0 && begin(process.stack);
+	return atomic_load(&process.signal) > 0 && begin(process.stack, false);
 }
 
 void process_start(void)
@@ -186,17 +186,11 @@ void process_forked(void)
 	unwind_modules_closing();
 	unwind_modules_changed();
 	if (!atomic_load(&process.restricted))
-		begin(stack);
+		begin(stack, true);
 	errno = saved;
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
 	process_start();
-}
-
-__attribute__((destructor)) static void unloaded(void)
-{
-	if (process_active())
-		atomic_store(&ring_header->closed, 1);
 }

@@ -239,6 +239,14 @@ static int clock_of(int tid)
 	return (int)(~(unsigned)tid << 3 | 6);
 }
 
+static int64_t used_ns(int clock)
+{
+	struct timespec used = {0};
+
+	KERNEL_2(SYS_clock_gettime, clock, &used);
+	return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
+}
+
 /* Uniform in (0, period]: the first tick of a short thread comes at no favoured time. */
 static int64_t first_tick(int tid, int64_t period)
 {
@@ -281,11 +289,12 @@ static void count_refused(long failed)
 
 void tick_arm(struct slot *s, bool is_new)
 {
-	int64_t first = first_tick(atomic_load(&s->shared.tid), period_ns());
-	long failed = make_timer(s, first, is_new ? TIMER_ABSTIME : 0);
+	int tid = atomic_load(&s->shared.tid);
+	long failed;
 
-	s->first_ns = is_new ? first : INT64_MAX;
+	s->first_ns = (is_new ? 0 : used_ns(clock_of(tid))) + first_tick(tid, period_ns());
 	s->weight_before = atomic_load(&s->shared.weight);
+	failed = make_timer(s, s->first_ns, TIMER_ABSTIME);
 	if (failed < 0)
 		count_refused(failed);
 }
@@ -310,6 +319,22 @@ void tick_settle(struct slot *s, int64_t cpu_ns)
 		return;
 	more = due - had < UINT32_MAX ? due - had : UINT32_MAX;
 	record(s, 0, 0, process_now(), (uint32_t)more);
+}
+
+bool tick_stop(struct slot *s)
+{
+	if (!atomic_load(&s->timer))
+		return false;
+	tick_disarm(s);
+	tick_settle(s, used_ns(CLOCK_THREAD_CPUTIME_ID));
+	return true;
+}
+
+void tick_resume(struct slot *s)
+{
+	atomic_store(&s->missed, 0); /* was settled */
+	atomic_store(&s->busy, 0);
+	tick_arm(s, false);
 }
 
 /* The thread may end meanwhile, and take its timer with it or find none: then the new one must not stay. */

@@ -17,6 +17,7 @@ from rings import LIBRARY, NO_ROOM, RESTRICTED, SIGNAL_TAKEN, TIMER_REFUSED, Rin
 
 WRAPPED = """
 pthread_create thrd_create clone _Fork pthread_setname_np prctl dlclose
+_exit _Exit execve execv execvpe execvp fexecve
 sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sighold sigignore siginterrupt
 sigprocmask pthread_sigmask sigwait sigwaitinfo sigtimedwait signalfd sigaltstack
 """.split()

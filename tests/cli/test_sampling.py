@@ -226,3 +226,12 @@ def test_without_a_sampler_that_can_be_preloaded_nothing_runs(program, tmp_path,
     assert got.returncode == 3
     assert why in got.stderr
     assert not (tmp_path / "out").exists() and not (tmp_path / "ran").exists()
+
+
+def test_processes_shorter_than_a_tick_count(assay):
+    """Each lives for about 3 ms: the kernel's ticks alone would count a third of it."""
+    got = assay(*PROFILE, "--", "sh", "-c",
+                "i=0; while [ $i -lt 300 ]; do ( j=0; while [ $j -lt 3000 ]; do j=$((j+1)); done ); i=$((i+1)); done")
+    profile = got.run_json["profile"]
+    assert got.status == 0
+    assert 0.7 < profile["cpu_sampled_s"] / profile["cpu_consumed_s"] < 1.2
