@@ -4,7 +4,6 @@
 Prints medians over pairs with exact sign-test intervals, and the goals beside them. A missed goal is a result, not
 an error. Start it through run-cost.sh.
 """
-import argparse
 import json
 import random
 import sys
@@ -13,30 +12,14 @@ from pathlib import Path
 
 from cost_arms import TARGETS, BenchError, Tools, missing_peers, run_arm
 from cost_summary import goals_of, summarise, text_report
+from options import paired_parser, parse_paired
 from pairs import mirrored_order
 
 MAPPINGS_BYTES = 3 << 30  # what the target "mappings" touches, with some room
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="run-cost.sh", description=__doc__)
-    option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
-    option("--pairs", type=int, default=12, metavar="N", help="pairs per target, an even number (default 12)")
-    option("--targets", default=",".join(TARGETS), metavar="LIST", help="default: %(default)s")
-    option("--no-peers", action="store_true", help="leave out GNU time and perf stat")
-    option("--seed", type=int, default=None, metavar="N", help="of the order of runs (default: a new one)")
-    option("--json", action="store_true", help="print all figures and all runs as JSON instead")
-    o = parser.parse_args()
-    o.targets = [name for name in o.targets.split(",") if name]
-    for name in o.targets:
-        if name not in TARGETS:
-            parser.error(f"--targets: '{name}' is none of {', '.join(TARGETS)}")
-    if o.pairs < 2 or o.pairs % 2:
-        parser.error("--pairs must be an even number of at least 2: a block is two pairs")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
-    return o
+    return parse_paired(paired_parser("run-cost.sh", __doc__, TARGETS, 12, "GNU time and perf stat"), TARGETS)
 
 
 def say(text):

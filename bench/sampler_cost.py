@@ -4,7 +4,6 @@
 Prints medians over pairs with exact sign-test intervals, and the goals beside them. A missed goal is a result, not an
 error. Start it through sampler-cost.sh.
 """
-import argparse
 import json
 import random
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from cost_arms import BenchError
 from cost_summary import aligned, figure, judge, text_of
+from options import paired_parser, parse_paired
 from pairs import differences, mirrored_order, ratios
 from sampler_arms import TARGETS, Tools, missing_peers, program_of, run_arm
 
@@ -33,25 +33,10 @@ TITLES = {
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="sampler-cost.sh", description=__doc__)
-    option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
-    option("--pairs", type=int, default=24, metavar="N", help="pairs per target, an even number (default 24)")
-    option("--slices", type=int, default=1500, metavar="N", help="ms of work per thread and run (default 1500)")
-    option("--targets", default=",".join(TARGETS), metavar="LIST", help="default: %(default)s")
-    option("--no-peers", action="store_true", help="leave out gperftools and perf")
-    option("--seed", type=int, default=None, metavar="N", help="of the order of runs (default: a new one)")
-    option("--json", action="store_true", help="print all figures and all runs as JSON instead")
-    o = parser.parse_args()
-    o.targets = [name for name in o.targets.split(",") if name]
-    for name in o.targets:
-        if name not in TARGETS:
-            parser.error(f"--targets: '{name}' is none of {', '.join(TARGETS)}")
-    if o.pairs < 2 or o.pairs % 2:
-        parser.error("--pairs must be an even number of at least 2: a block is two pairs")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
-    return o
+    parser = paired_parser("sampler-cost.sh", __doc__, TARGETS, 24, "gperftools and perf")
+    parser.add_argument("--slices", type=int, default=1500, metavar="N",
+                        help="ms of work per thread and run (default 1500)")
+    return parse_paired(parser, TARGETS)
 
 
 def say(text):

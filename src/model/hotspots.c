@@ -97,35 +97,19 @@ static const char *group_name(unsigned group)
 	return group == GROUP_BEFORE ? "before" : group == GROUP_WHOLE ? "run" : phase_group_name(group);
 }
 
-/* The phase that a moment is in: the last one that has begun by then; -1 before the first. */
-static ssize_t phase_at(const struct phases *phases, int64_t t)
-{
-	size_t low = 0, high = phases->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (phases->items[middle].start <= t)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (ssize_t)low - 1;
-}
-
 static bool phase_wanted(const struct hotspot_query *q, const struct phase *phase)
 {
-	return !q->group || strcmp(q->group, phase->name) == 0 ||
-	       strcmp(q->group, phase_group_name(phase->group)) == 0;
+	return !q->group || phase_is(phase, q->group);
 }
 
 /* The group that a moment counts for, whatever else the query leaves out. */
 static unsigned group_at(const struct summing *s, int64_t t)
 {
-	ssize_t phase = phase_at(s->phases, t);
-	unsigned group = phase >= 0 ? s->phases->items[phase].group : s->phases->count ? GROUP_BEFORE : GROUP_WHOLE;
+	size_t phase = phases_at(s->phases, t);
+	bool inside = phase != SIZE_MAX;
+	unsigned group = inside ? s->phases->items[phase].group : s->phases->count ? GROUP_BEFORE : GROUP_WHOLE;
 
-	if (phase >= 0 ? phase_wanted(s->q, &s->phases->items[phase])
+	if (inside ? phase_wanted(s->q, &s->phases->items[phase])
 		       : !s->q->group || strcmp(s->q->group, group_name(group)) == 0)
 		return group;
 	return GROUP_LEFT_OUT;

@@ -158,6 +158,26 @@ int phases_from_marks(struct phases *ret, const struct marks *marks, int64_t sta
 	return 0;
 }
 
+size_t phases_at(const struct phases *p, int64_t t)
+{
+	size_t low = 0, high = p->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->items[middle].start <= t)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : SIZE_MAX;
+}
+
+bool phase_is(const struct phase *p, const char *name)
+{
+	return strcmp(p->name, name) == 0 || strcmp(phase_group_name(p->group), name) == 0;
+}
+
 double phases_group_seconds(const struct phases *p, enum phase_group group)
 {
 	double seconds = NAN;

@@ -68,6 +68,12 @@ void phases_release(struct phases *p);
 int phases_from_marks(struct phases *ret, const struct marks *marks, int64_t start, int64_t end, const char *before,
 		      bool keep_empty, struct warnings *warnings, struct error *err);
 
+/* The phase that a moment is in: the last one that has begun by then; SIZE_MAX before the first. */
+size_t phases_at(const struct phases *p, int64_t t);
+
+/* Is that the name of the phase, or of its group? */
+bool phase_is(const struct phase *p, const char *name);
+
 /* Seconds spent in a group; NaN where no phase is of it. */
 double phases_group_seconds(const struct phases *p, enum phase_group group);
 

@@ -127,7 +127,7 @@ static void put_head(struct writing *w)
 /* Where in the phases a sample lies, as part of its key: the position plus 1, 0 before the first one. */
 static uint32_t phase_of(const struct writing *w, const struct profile_sample *s)
 {
-	size_t phase = w->in->phases->count ? export_phase_at(w->in->phases, s->t) : SIZE_MAX;
+	size_t phase = w->in->phases->count ? phases_at(w->in->phases, s->t) : SIZE_MAX;
 
 	return phase == SIZE_MAX ? 0 : (uint32_t)phase + 1;
 }

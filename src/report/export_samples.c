@@ -24,26 +24,6 @@ void export_samples_release(struct export_samples *s)
 	export_samples_init(s);
 }
 
-size_t export_phase_at(const struct phases *phases, int64_t t)
-{
-	size_t low = 0, high = phases->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (phases->items[middle].start <= t)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : SIZE_MAX;
-}
-
-static bool is_of_group(const struct phase *p, const char *group)
-{
-	return strcmp(p->name, group) == 0 || strcmp(phase_group_name(p->group), group) == 0;
-}
-
 static bool wanted(const struct export_input *in, int64_t t)
 {
 	size_t phase;
@@ -52,8 +32,8 @@ static bool wanted(const struct export_input *in, int64_t t)
 		return true;
 	if (!in->phases->count)
 		return strcmp(in->group, NO_PHASES) == 0;
-	phase = export_phase_at(in->phases, t);
-	return phase == SIZE_MAX ? strcmp(in->group, BEFORE) == 0 : is_of_group(&in->phases->items[phase], in->group);
+	phase = phases_at(in->phases, t);
+	return phase == SIZE_MAX ? strcmp(in->group, BEFORE) == 0 : phase_is(&in->phases->items[phase], in->group);
 }
 
 /* Nothing was chosen: why. */
@@ -71,7 +51,7 @@ static int say_nothing(const struct export_input *in, struct error *err)
 		const char *group = phase_group_name(in->phases->items[i].group);
 		bool new = true;
 
-		known |= is_of_group(&in->phases->items[i], in->group);
+		known |= phase_is(&in->phases->items[i], in->group);
 		for (size_t j = 0; j < i && new; j++)
 			new = in->phases->items[j].group != in->phases->items[i].group;
 		if (new)

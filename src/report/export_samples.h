@@ -24,9 +24,6 @@ void export_samples_release(struct export_samples *s);
 /* *ret must be initialised. Returns enum export_problem. */
 int export_samples_choose(struct export_samples *ret, const struct export_input *in, struct error *err);
 
-/* The phase that a moment belongs to; SIZE_MAX before the first one. After the last one it is the last. */
-size_t export_phase_at(const struct phases *phases, int64_t t);
-
 /* Weight by a key (a thread, a process, a phase, as the exporter likes) and a place. */
 struct export_sum {
 	uint64_t key;
