@@ -1,7 +1,6 @@
 /* The ends of a program image: exit, _exit and exec. The kernel looks at CPU timers only at its own ticks, so the last
  * of a process comes to no signal: of short processes, most. Here it is counted before it is lost. Nothing is changed
  * in the child of a vfork, which shares our memory. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +17,16 @@ static struct slot *settle(void)
 	return s && tick_stop(s) ? s : NULL;
 }
 
+/* The program ends in this thread: what it used without a timer is told, once. */
+static void count_unsampled(void)
+{
+	static _Atomic bool told;
+	struct slot *s = process_active() && !atomic_load(&process.restricted) ? threads_slot_here() : NULL;
+
+	if (s && !tick_has_timer(s) && !atomic_exchange(&told, true))
+		atomic_fetch_add(&ring_header->unsampled_ns, (uint64_t)tick_thread_ns());
+}
+
 /* The program goes on after all. */
 static void resume(struct slot *s)
 {
@@ -27,6 +36,7 @@ static void resume(struct slot *s)
 
 EXPORT void _exit(int status)
 {
+	count_unsampled();
 	settle();
 	real_functions()->_exit(status);
 	__builtin_unreachable();
@@ -79,6 +89,7 @@ __attribute__((destructor)) static void unloaded(void)
 {
 	if (!process_active())
 		return;
+	count_unsampled();
 	resume(settle());
 	atomic_store(&ring_header->closed, 1);
 }

@@ -111,7 +111,7 @@ static uint64_t start_ticks(void)
 	return value;
 }
 
-static void fill_header(struct sampler_header *h, uint32_t hz, int signal, uint32_t slot_max)
+static void fill_header(struct sampler_header *h, uint32_t hz, int signal, uint32_t slot_max, uint64_t ticks)
 {
 	long length;
 
@@ -125,7 +125,7 @@ static void fill_header(struct sampler_header *h, uint32_t hz, int signal, uint3
 	h->slots_offset = SLOTS_OFFSET;
 	h->modules_offset = HEADER_BYTES;
 	h->modules_bytes = SAMPLER_MODULE_BYTES;
-	h->start_ticks = start_ticks();
+	h->start_ticks = ticks;
 	h->mono_ns = process_now();
 	length = KERNEL_3(SYS_readlink, "/proc/self/exe", h->exe, sizeof h->exe - 1);
 	h->exe[length > 0 ? length : 0] = '\0';
@@ -133,7 +133,7 @@ static void fill_header(struct sampler_header *h, uint32_t hz, int signal, uint3
 }
 
 /* Returns 0 or -errno. The descriptor is closed by the caller. */
-static long set_up(int fd, uint32_t hz, int signal)
+static long set_up(int fd, uint32_t hz, int signal, uint64_t ticks)
 {
 	uint32_t slot_max = slots_that_fit();
 	uint64_t first = SLOTS_OFFSET + (uint64_t)STEP * SAMPLER_SLOT_BYTES;
@@ -152,7 +152,7 @@ static long set_up(int fd, uint32_t hz, int signal)
 	h = map(fd, 0, first);
 	if (!h)
 		return -ENOMEM;
-	fill_header(h, hz, signal, slot_max);
+	fill_header(h, hz, signal, slot_max, ticks);
 	atomic_store(&pieces[0], (char *)h + SLOTS_OFFSET);
 	atomic_store(&allocated, STEP);
 	ring_header = h;
@@ -164,6 +164,7 @@ int ring_open(const char *folder, uint32_t hz, int signal)
 	char new[sizeof path + 8];
 	int length = snprintf(path, sizeof path, "%s/%d-%lld" SAMPLER_FILE_SUFFIX, folder, kernel_pid(),
 			      (long long)process_now());
+	uint64_t ticks = start_ticks(); /* before the file is open: there may be room for one descriptor only */
 	long fd, failed;
 
 	if (length < 0 || (size_t)length >= sizeof path)
@@ -172,7 +173,7 @@ int ring_open(const char *folder, uint32_t hz, int signal)
 	fd = KERNEL_4(SYS_openat, AT_FDCWD, new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return (int)fd;
-	failed = set_up((int)fd, hz, signal);
+	failed = set_up((int)fd, hz, signal, ticks);
 	KERNEL_1(SYS_close, fd);
 	if (failed == 0)
 		failed = KERNEL_4(SYS_renameat, AT_FDCWD, new, AT_FDCWD, path);

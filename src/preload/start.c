@@ -134,12 +134,20 @@ static void forked_child(void)
 	process_forked();
 }
 
+/* valgrind runs the program on a processor of its own, which no signal may interrupt where ours do. */
+static bool under_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "/vgpreload_");
+}
+
 static bool start(void)
 {
 	const char *named = secure_getenv(SAMPLER_DIR_VARIABLE);
 	_Atomic uint32_t *here;
 
-	if (!named || *named != '/' || strlen(named) >= sizeof folder)
+	if (!named || *named != '/' || strlen(named) >= sizeof folder || under_valgrind())
 		return false;
 	strcpy(folder, named);
 	here = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

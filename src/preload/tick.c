@@ -321,12 +321,22 @@ void tick_settle(struct slot *s, int64_t cpu_ns)
 	record(s, 0, 0, process_now(), (uint32_t)more);
 }
 
+int64_t tick_thread_ns(void)
+{
+	return used_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+bool tick_has_timer(const struct slot *s)
+{
+	return atomic_load(&s->timer) != 0;
+}
+
 bool tick_stop(struct slot *s)
 {
-	if (!atomic_load(&s->timer))
+	if (!tick_has_timer(s))
 		return false;
 	tick_disarm(s);
-	tick_settle(s, used_ns(CLOCK_THREAD_CPUTIME_ID));
+	tick_settle(s, tick_thread_ns());
 	return true;
 }
 

@@ -19,12 +19,16 @@ void tick_move(struct slot *s);
 
 /* Before the calling thread's program ends: stops its timer and writes what no tick came for, as a sample without a
  * stack. False where it has no timer. Where it goes on after all, tick_resume. */
+bool tick_has_timer(const struct slot *s);
 bool tick_stop(struct slot *s);
 void tick_resume(struct slot *s);
 
 /* The thread ends, its timer is gone, and it has used so much CPU time: writes what no tick came for, as a sample
  * without a stack. */
 void tick_settle(struct slot *s, int64_t cpu_ns);
+
+/* CPU time of the calling thread. */
+int64_t tick_thread_ns(void);
 
 /* A slow timer on the CPU time of the whole process, that finds threads made past every hook. */
 void tick_watch(void);

@@ -235,3 +235,24 @@ def test_processes_shorter_than_a_tick_count(assay):
     profile = got.run_json["profile"]
     assert got.status == 0
     assert 0.7 < profile["cpu_sampled_s"] / profile["cpu_consumed_s"] < 1.2
+
+
+def test_one_free_descriptor_is_enough(assay, targets):
+    got = assay(*PROFILE, "--", "bash", "-c", f"ulimit -n 4; exec {targets('spin')} 1 0.4")
+    profile = got.run_json["profile"]
+    assert got.status == 0 and profile["samples"] > 0 and profile["unsampled"] == []
+
+
+def test_refused_timers_are_told_with_the_time_that_they_cost(assay, targets):
+    got = assay(*PROFILE, "--", "bash", "-c", f"ulimit -i 0; exec {targets('spin')} 2 0.4")
+    profile = got.run_json["profile"]
+    lacking, = [one for one in profile["lacking"] if one["exe"].endswith("target_spin")]
+    assert got.status == 0 and lacking["threads_without_timer"] == 2
+    assert lacking["unsampled_s"] == pytest.approx(profile["cpu_consumed_s"], rel=0.2)
+
+
+def test_valgrind_runs_as_ever(assay):
+    need("valgrind", shutil.which("valgrind"), "it is not installed")
+    got = assay(*PROFILE, "--", "valgrind", "-q", "/bin/ls", "/")
+    assert got.status == 0
+    assert "memcheck" in got.run_json["profile"]["unsampled"][0]["name"]
