@@ -80,6 +80,18 @@ def compile_all(folder, units, jobs):
     return program
 
 
+def built(options, folder):
+    """The program, in `folder` or where it is kept for the next time."""
+    if options.keep:
+        folder = options.keep.resolve() / f"{options.units}x{options.shapes}"
+        folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "program"
+    if not program.exists():
+        generate(folder, options.units, options.shapes)
+        compile_all(folder, options.units, options.jobs)
+    return program
+
+
 def debug_bytes(program):
     """Bytes of all sections .debug_*."""
     text = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True).stdout
@@ -120,7 +132,8 @@ class Watch(threading.Thread):
 
 
 def measured(argv, stdin, out, limit):
-    """Runs it; {wall_s, cpu_s, peak_mb, cut}."""
+    """Runs it; {wall_s, cpu_s, peak_mb, cut}. ru_maxrss would not do: it counts this process, too, as which the other
+    began."""
     start = time.monotonic()
     with open(out, "wb") as sink, open(stdin, "rb") as source:
         process = subprocess.Popen([str(a) for a in argv], stdin=source, stdout=sink, stderr=subprocess.DEVNULL)
@@ -134,7 +147,7 @@ def measured(argv, stdin, out, limit):
     watch.over = True
     watch.join()
     return {"wall_s": time.monotonic() - start, "cpu_s": usage.ru_utime + usage.ru_stime,
-            "peak_mb": max(watch.peak, usage.ru_maxrss * 1024) / 1e6, "cut": process.returncode == -9}
+            "peak_mb": watch.peak / 1e6, "cut": process.returncode == -9}
 
 
 def record(program, folder, graph, samples, hz):
@@ -176,6 +189,12 @@ def check_names(argv, path):
         sys.exit(f"symbol-cost: {nameless} of {len(rows)} addresses got no name: nothing was measured")
 
 
+def inlined_in(path):
+    """How many frames perf marked as inlined; read line by line, since there may be gigabytes."""
+    with open(path, errors="replace") as lines:
+        return sum(line.rstrip().endswith("(inlined)") for line in lines)
+
+
 def compare(options, program, folder, graph, samples, driver):
     data = record(program, folder, graph, samples, options.hz)
     path, count, taken = addresses_of(data, program, folder)
@@ -188,14 +207,20 @@ def compare(options, program, folder, graph, samples, driver):
         "perf script --no-inline": ["perf", "script", "--no-inline", "-i", data],
         "assay": ours,
         "assay without inlines": [ours[0], "--no-inlines", *ours[1:]],
+        "assay, names only": [ours[0], "--no-dwarf", *ours[1:]],
     }
+    if options.no_perf_inlines and graph != "fp":
+        del arms["perf script"]
     runs = {arm: [] for arm in arms}
+    inlined = None
     for _ in range(options.rounds):
         for arm, argv in arms.items():
             if not any(run["cut"] for run in runs[arm]):
                 runs[arm].append(measured(argv, path if "assay" in arm else "/dev/null", folder / "out",
                                           options.limit))
-    return {"graph": graph, "samples": taken, "addresses": count, "arms": runs}
+            if arm == "perf script":
+                inlined = inlined_in(folder / "out")
+    return {"graph": graph, "samples": taken, "addresses": count, "perf_inlined": inlined, "arms": runs}
 
 
 def middle(values):
@@ -204,12 +229,14 @@ def middle(values):
 
 def show(result):
     print(f"call graph {result['graph']}: {result['samples']} samples, {result['addresses']} addresses in the program")
-    own = {key: middle([run[key] for run in result["arms"]["assay"]]) for key in ("wall_s", "cpu_s", "peak_mb")}
+    if result["perf_inlined"] is not None:
+        print(f"  frames that perf script marks as inlined: {result['perf_inlined']}")
+    own = middle([run["wall_s"] for run in result["arms"]["assay"]])
     print(f"  {'':26}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}   wall beside assay")
     for arm, runs in result["arms"].items():
         wall, cpu, peak = (middle([run[key] for run in runs]) for key in ("wall_s", "cpu_s", "peak_mb"))
         at_least = ">" if any(run["cut"] for run in runs) else " "
-        print(f"  {arm:26}{at_least}{wall:8.2f}{cpu:9.2f}{peak:9.0f}   {at_least}{wall / own['wall_s']:.1f} times")
+        print(f"  {arm:26}{at_least}{wall:8.2f}{cpu:9.2f}{peak:9.0f}   {at_least}{wall / own:.2f} times")
 
 
 def main():
@@ -223,6 +250,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=300, help="seconds after which an arm is cut off [300]")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER",
+                        help="generate and compile there, unless an earlier run has; it stays")
+    parser.add_argument("--no-perf-inlines", action="store_true",
+                        help="for stack copies, leave out perf script's default, which takes until --limit")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     driver = options.build.resolve() / "tests" / "targets" / "target_name_places"
@@ -237,8 +268,7 @@ def main():
         folder = pathlib.Path(name)
         shutil.copy(driver, folder / "name_places")
         (folder / plugin.name).symlink_to(plugin)
-        generate(folder, options.units, options.shapes)
-        program = compile_all(folder, options.units, options.jobs)
+        program = built(options, folder)
         size = debug_bytes(program)
         print(f"program with {size / 1e6:.0f} MB of debug information")
         results = [compare(options, program, folder, graph, samples, folder / "name_places")

@@ -35,8 +35,9 @@ static int demangle_into(struct readable *r, const char *name)
 
 	if (setjmp(r->enough))
 		return 0;
-	/* Old Rust names are C++ names with a hash behind them, so Rust is asked first. */
-	if (rust_demangle_callback(name, options, take_part, r) && r->text.length)
+	/* Old Rust names are C++ names with a hash of 17 characters behind them, so Rust is asked first. */
+	if ((name[1] != 'Z' || strstr(name, "17h")) && rust_demangle_callback(name, options, take_part, r) &&
+	    r->text.length)
 		return 1;
 	buf_clear(&r->text);
 	return name[0] == '_' && cplus_demangle_v3_callback(name, options, take_part, r) && r->text.length;
@@ -61,15 +62,11 @@ char *elf_demangle(const char *name)
 char *elf_demangle_symbol(const char *name)
 {
 	const char *version = name[0] == '@' ? NULL : strchr(name, '@');
-	CLEANUP(free_cleanup) char *plain = version ? strndup(name, (size_t)(version - name)) : strdup(name);
+	CLEANUP(free_cleanup) char *plain = version ? strndup(name, (size_t)(version - name)) : NULL;
 	char *text;
 
-	if (!plain)
+	if (version && !plain)
 		return NULL;
-	text = elf_demangle(plain);
-	if (text)
-		return text;
-	text = plain;
-	plain = NULL;
-	return text;
+	text = elf_demangle(version ? plain : name);
+	return text ? text : strdup(version ? plain : name);
 }

@@ -18,6 +18,9 @@
 struct place {
 	Dwarf_Die die;
 	uint32_t outer; /* in places[]; NONE: a function itself */
+	/* Looked up for the first of its addresses: */
+	struct elf_dwarf_function *function;
+	uint32_t called_at; /* of an inlined call: the line of its caller; 0: not known (yet) */
 };
 
 struct elf_dwarf {
@@ -96,7 +99,7 @@ static int new_place(struct walk *w, const Dwarf_Die *die, uint32_t outer)
 		w->places = places;
 		w->room = room;
 	}
-	w->places[w->count++] = (struct place){*die, outer};
+	w->places[w->count++] = (struct place){.die = *die, .outer = outer};
 	return 0;
 }
 
@@ -180,7 +183,9 @@ static int walk(struct walk *w, Dwarf_Die *parent, uint32_t outer, unsigned dept
 /* A line number, where it is one of the function's own file. */
 static uint32_t line_if_same(const char *file, int line, const struct elf_dwarf_function *function)
 {
-	return file && function->file && line > 0 && strcmp(file, function->file) == 0 ? (uint32_t)line : 0;
+	if (!file || !function->file || line <= 0)
+		return 0;
+	return file == function->file || strcmp(file, function->file) == 0 ? (uint32_t)line : 0;
 }
 
 /* The line of the code itself. A function whose entry names no file (assembler, lambdas) is in that of its first line.
@@ -211,28 +216,48 @@ static uint32_t call_line(Dwarf_Die *inlined, Dwarf_Files *files, size_t file_co
 	return line_if_same(dwarf_filesrc(files, file, NULL, NULL), (int)line, caller);
 }
 
+/* Looks up the place's function and those around it; *ret_depth: how many these are. -1 when out of memory. */
+static int look_up(struct walk *w, uint32_t place, Dwarf_Files *files, size_t file_count, size_t *ret_depth)
+{
+	struct place *inner = NULL;
+
+	*ret_depth = 0;
+	for (uint32_t i = place; i != NONE; i = w->places[i].outer) {
+		struct place *p = &w->places[i];
+		bool known = p->function && p->called_at;
+
+		if (!p->function)
+			p->function = elf_dwarf_names_get(w->d->names, &p->die);
+		if (!p->function)
+			return error_set(w->err, "out of memory for names");
+		if (inner)
+			inner->called_at = call_line(&inner->die, files, file_count, p->function);
+		inner = known ? NULL : p;
+		++*ret_depth;
+	}
+	return 0;
+}
+
 /* Hands over the frames at one address; `unit` has the lines, `tree` the entries (another where DWARF is split). */
 static int report(struct walk *w, size_t at, Dwarf_Die *unit, Dwarf_Files *files, size_t file_count)
 {
 	struct elf_dwarf_frame frames[INLINED_MAX];
 	Dwarf_Line *line = dwarf_getsrc_die(unit, w->query->addresses[at] - w->query->shift);
-	Dwarf_Die *inner = NULL;
-	size_t count = 0;
+	const struct place *inner = NULL;
+	size_t count;
 
-	for (uint32_t i = w->innermost[at]; i != NONE; i = w->places[i].outer) {
-		struct elf_dwarf_function *function = elf_dwarf_names_get(w->d->names, &w->places[i].die);
-
-		if (!function)
-			return error_set(w->err, "out of memory for names");
-		if (count == INLINED_MAX)
-			return 0;
-		frames[count].function = function;
-		frames[count++].line =
-			inner ? call_line(inner, files, file_count, function) : own_line(line, function);
-		inner = &w->places[i].die;
-	}
-	if (!count)
+	if (look_up(w, w->innermost[at], files, file_count, &count) < 0)
+		return -1;
+	if (count > INLINED_MAX)
 		return 0;
+	count = 0;
+	for (uint32_t i = w->innermost[at]; i != NONE; i = w->places[i].outer) {
+		const struct place *p = &w->places[i];
+
+		frames[count++] = (struct elf_dwarf_frame){
+			p->function, inner ? inner->called_at : own_line(line, p->function)};
+		inner = p;
+	}
 	w->found[at] = true;
 	return w->query->found(w->query->context, at, frames, count) < 0 ? error_set(w->err, "stopped") : 0;
 }

@@ -50,24 +50,39 @@ static bool is_mark(const char *name)
 	       strcmp(name, "etext") == 0 || strcmp(name, "__etext") == 0;
 }
 
-/* Fills *ret where the symbol names code; false otherwise. */
-static bool take(const struct elf_file *file, const GElf_Sym *s, const char *name, struct elf_symbol *ret)
+/* The section last met, since symbols of one come in a row. */
+struct section {
+	unsigned index; /* SHN_UNDEF: none yet */
+	bool found;
+	GElf_Shdr header;
+};
+
+static const GElf_Shdr *section_of(const struct elf_file *file, unsigned index, struct section *last)
+{
+	if (index != last->index) {
+		last->index = index;
+		last->found = gelf_getshdr(elf_getscn(file->elf, index), &last->header);
+	}
+	return last->found ? &last->header : NULL;
+}
+
+/* Whether the symbol names code at all; then *ret lacks its name only. */
+static bool take(const struct elf_file *file, const GElf_Sym *s, struct section *last, struct elf_symbol *ret)
 {
 	unsigned type = GELF_ST_TYPE(s->st_info);
 	bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
-	GElf_Shdr header;
+	const GElf_Shdr *section;
 	uint64_t room;
 
 	if ((!function && type != STT_NOTYPE) || s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE)
 		return false;
 	/* In a debug file the code's section has no bytes, but still its place and its flags. */
-	if (!gelf_getshdr(elf_getscn(file->elf, s->st_shndx), &header) || !(header.sh_flags & SHF_EXECINSTR) ||
-	    s->st_value < header.sh_addr || s->st_value - header.sh_addr >= header.sh_size)
+	section = section_of(file, s->st_shndx, last);
+	if (!section || !(section->sh_flags & SHF_EXECINSTR) || s->st_value < section->sh_addr ||
+	    s->st_value - section->sh_addr >= section->sh_size)
 		return false;
-	if (!name || is_mark(name))
-		return false;
-	room = header.sh_size - (s->st_value - header.sh_addr);
-	*ret = (struct elf_symbol){.start = s->st_value, .name = name, .rank = rank_of(s, name)};
+	room = section->sh_size - (s->st_value - section->sh_addr);
+	*ret = (struct elf_symbol){.start = s->st_value};
 	ret->end = s->st_value + (s->st_size && s->st_size < room ? s->st_size : room);
 	ret->kind = s->st_size == 0 ? BARE_LABEL : function ? FUNCTION : SIZED_LABEL;
 	return ret->end > ret->start;
@@ -105,6 +120,7 @@ static int read_table(struct elf_names *n, const struct elf_file *file, Elf_Scn 
 		      size_t *ret_count, struct error *err)
 {
 	Elf_Data *data = elf_getdata(section, NULL), *wide = wide_indices(file, section);
+	struct section last = {.index = SHN_UNDEF};
 	GElf_Shdr header;
 
 	if (!data || !data->d_buf || !gelf_getshdr(section, &header) || header.sh_entsize == 0)
@@ -118,8 +134,12 @@ static int read_table(struct elf_names *n, const struct elf_file *file, Elf_Scn 
 			return 0;
 		if (s.st_shndx == SHN_XINDEX && wide && index < SHN_LORESERVE)
 			s.st_shndx = (uint16_t)index;
-		if (!take(file, &s, elf_strptr(file->elf, header.sh_link, s.st_name), &symbol))
+		if (!take(file, &s, &last, &symbol))
 			continue;
+		symbol.name = elf_strptr(file->elf, header.sh_link, s.st_name);
+		if (!symbol.name || is_mark(symbol.name))
+			continue;
+		symbol.rank = rank_of(&s, symbol.name);
 		symbol.start += shift;
 		symbol.end += shift;
 		if (add(n, &symbol, err) < 0)

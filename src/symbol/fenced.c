@@ -23,6 +23,7 @@
 #define FILE_MAX_BYTES 4096u
 #define MESSAGE_MAX (1u << 20)
 #define FLUSH_BYTES 65536u
+#define PIPE_BYTES 1048576 /* so much may the child be ahead */
 #define ALIVE_NS INT64_C(1000000000)
 #define STALL_NS INT64_C(60000000000) /* without a word: as good as dead */
 #define CPU_LIMIT_S 300
@@ -36,7 +37,7 @@ struct header {
 };
 
 struct function_message {
-	uint32_t known, line, name_length, file_length; /* then both texts; no file: UINT32_MAX */
+	uint32_t known, line, name_length, file_length; /* then both texts, each with a 0; no file: UINT32_MAX */
 };
 
 /* The child's side. */
@@ -44,6 +45,11 @@ struct sending {
 	int fd;
 	struct buf out;
 	int64_t sent_at;
+};
+
+struct part {
+	const void *bytes;
+	size_t length;
 };
 
 static int flush(struct sending *s)
@@ -55,17 +61,19 @@ static int flush(struct sending *s)
 	return result < 0 ? -1 : 0;
 }
 
-static int send_parts(struct sending *s, enum message message, const void *fixed, size_t fixed_length, const char *a,
-		      size_t a_length, const char *b, size_t b_length)
+static int send_parts(struct sending *s, enum message message, const struct part *parts, size_t count)
 {
 	static const char zeros[4];
-	size_t length = fixed_length + a_length + b_length, rest = (4 - length % 4) % 4;
-	struct header h = {message, (uint32_t)(length + rest)};
+	size_t length = 0, rest;
+	struct header h = {.message = message};
 
+	for (size_t i = 0; i < count; i++)
+		length += parts[i].length;
+	rest = (4 - length % 4) % 4;
+	h.length = (uint32_t)(length + rest);
 	buf_append(&s->out, &h, sizeof h);
-	buf_append(&s->out, fixed, fixed_length);
-	buf_append(&s->out, a, a_length);
-	buf_append(&s->out, b, b_length);
+	for (size_t i = 0; i < count; i++)
+		buf_append(&s->out, parts[i].bytes, parts[i].length);
 	buf_append(&s->out, zeros, rest);
 	return s->out.failed || (s->out.length >= FLUSH_BYTES && flush(s) < 0) ? -1 : 0;
 }
@@ -75,24 +83,29 @@ static int send_function(void *context, bool known, const char *name, const char
 	struct function_message m = {.known = known, .line = line};
 	size_t name_length = utf8_cut(name, strlen(name), NAME_MAX_BYTES);
 	size_t file_length = file ? utf8_cut(file, strlen(file), FILE_MAX_BYTES) : 0;
+	const struct part parts[] = {
+		{&m, sizeof m}, {name, name_length}, {"", 1}, {file ? file : "", file_length}, {"", 1},
+	};
 
 	m.name_length = (uint32_t)name_length;
 	m.file_length = file ? (uint32_t)file_length : UINT32_MAX;
-	return send_parts(context, FUNCTION, &m, sizeof m, name, name_length, file ? file : "", file_length);
+	return send_parts(context, FUNCTION, parts, sizeof parts / sizeof *parts);
 }
 
 static int send_frames(void *context, size_t at, const struct symbols_frame *frames, size_t count)
 {
 	uint32_t number = (uint32_t)at;
+	const struct part parts[] = {{&number, sizeof number}, {frames, count * sizeof *frames}};
 
-	return send_parts(context, FRAMES, &number, sizeof number, (const char *)frames, count * sizeof *frames, "", 0);
+	return send_parts(context, FRAMES, parts, 2);
 }
 
 static int send_note(void *context, bool refused, const char *text)
 {
 	uint32_t flag = refused;
+	const struct part parts[] = {{&flag, sizeof flag}, {text, utf8_cut(text, strlen(text), FILE_MAX_BYTES)}};
 
-	return send_parts(context, NOTE, &flag, sizeof flag, text, utf8_cut(text, strlen(text), FILE_MAX_BYTES), "", 0);
+	return send_parts(context, NOTE, parts, 2);
 }
 
 static int send_alive(void *context)
@@ -101,7 +114,13 @@ static int send_alive(void *context)
 
 	if (clock_mono_ns() - s->sent_at < ALIVE_NS)
 		return 0;
-	return send_parts(s, ALIVE, "", 0, "", 0, "", 0) < 0 ? -1 : flush(s);
+	return send_parts(s, ALIVE, NULL, 0) < 0 ? -1 : flush(s);
+}
+
+/* The parent need not wait for memory to be given back piece by piece. */
+static int send_done(void *context)
+{
+	return send_parts(context, DONE, NULL, 0) < 0 ? -1 : flush(context);
 }
 
 static void limit(int resource, uint64_t value)
@@ -149,15 +168,13 @@ static void fence_in(const struct symbols_request *request, pid_t parent)
 static void be_child(const struct symbols_plugin *plugin, const struct symbols_request *request, int fd, pid_t parent)
 {
 	struct sending s = {.fd = fd, .sent_at = clock_mono_ns()};
-	const struct symbols_sink sink = {&s, send_function, send_frames, send_note, send_alive};
+	const struct symbols_sink sink = {&s, send_function, send_frames, send_note, send_alive, send_done};
 	struct error err = {""};
 
 	fence_in(request, parent);
 	buf_init(&s.out);
 	if (plugin->resolve(request, &sink, &err) < 0)
-		send_parts(&s, FAILED, err.text, strlen(err.text), "", 0, "", 0);
-	else
-		send_parts(&s, DONE, "", 0, "", 0, "", 0);
+		send_parts(&s, FAILED, &(struct part){err.text, strlen(err.text)}, 1);
 	_exit(flush(&s) < 0);
 }
 
@@ -173,8 +190,7 @@ struct receiving {
 
 static int take_function(struct receiving *r, const char *payload, size_t length)
 {
-	CLEANUP(free_cleanup) char *name = NULL;
-	CLEANUP(free_cleanup) char *file = NULL;
+	const char *name, *file;
 	struct function_message m;
 	bool has_file;
 
@@ -184,12 +200,12 @@ static int take_function(struct receiving *r, const char *payload, size_t length
 	has_file = m.file_length != UINT32_MAX;
 	payload += sizeof m;
 	length -= sizeof m;
-	if (m.name_length > length || (has_file && m.file_length > length - m.name_length))
+	if (m.name_length >= length || (has_file && m.file_length >= length - m.name_length - 1))
 		return FENCED_BROKE;
-	name = strndup(payload, m.name_length);
-	file = has_file ? strndup(payload + m.name_length, m.file_length) : NULL;
-	if (!name || (has_file && !file))
-		return error_set(r->err, "out of memory for a name");
+	name = payload;
+	file = has_file ? payload + m.name_length + 1 : NULL;
+	if (name[m.name_length] != '\0' || (has_file && file[m.file_length] != '\0'))
+		return FENCED_BROKE;
 	r->functions++;
 	return r->sink->function(r->sink->context, m.known != 0, name, file, m.line) < 0 ? FENCED_FAILED : FENCED_DONE;
 }
@@ -333,6 +349,8 @@ enum fenced fenced_resolve(const struct symbols_plugin *plugin, const struct sym
 	if (child == 0)
 		be_child(plugin, request, ends[1], parent);
 	close(ends[1]);
+	/* Where the user may not have so much for pipes, it stays as it is. */
+	fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
 	buf_init(&r.in);
 	error_set(err, "it sent nonsense");
 	result = receive(&r, ends[0], hurry, &done);

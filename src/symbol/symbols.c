@@ -16,6 +16,7 @@
 #include "symbol/vdso.h"
 
 #define NAME_COLUMNS 65536u
+#define EACH_BYTE UINT64_C(0x0101010101010101)
 
 /* One module being resolved; the sink of what is found. */
 struct receiving {
@@ -55,10 +56,39 @@ static const struct symbols_plugin *load_plugin(char *version, size_t size, stru
 	return plugin->start(version, size, err) < 0 ? NULL : plugin;
 }
 
+/* Printable ASCII of fewer than NAME_COLUMNS characters. Looks at eight bytes at a time: names are many and long. */
+static bool is_plain(const char *text)
+{
+	size_t length = strlen(text), at = 0;
+
+	for (; length - at >= 8; at += 8) {
+		uint64_t eight;
+
+		memcpy(&eight, text + at, sizeof eight);
+		/* The top bit of a byte: it has it; it is 0x7f; it is below 0x20. */
+		if ((eight | (eight + EACH_BYTE) | (eight - 0x20 * EACH_BYTE)) & 0x80 * EACH_BYTE)
+			return false;
+	}
+	for (; at < length; at++)
+		if (text[at] < 0x20 || text[at] >= 0x7f)
+			return false;
+	return length < NAME_COLUMNS;
+}
+
+/* A text that may be shown: itself where it is plain, else made in *room; NULL when out of memory. */
+static const char *cleaned(const char *text, struct buf *room)
+{
+	if (is_plain(text))
+		return text;
+	utf8_append_line(room, text, NAME_COLUMNS);
+	return room->failed ? NULL : room->text;
+}
+
 static int take_function(void *context, bool known, const char *name, const char *file, uint32_t line)
 {
 	struct receiving *r = context;
 	CLEANUP(buf_release) struct buf clean_name, clean_file;
+	const char *shown_name, *shown_file;
 
 	buf_init(&clean_name), buf_init(&clean_file);
 	if (r->function_count == r->function_room) {
@@ -70,11 +100,11 @@ static int take_function(void *context, bool known, const char *name, const char
 		r->functions = functions;
 		r->function_room = room;
 	}
-	utf8_append_line(&clean_name, name, NAME_COLUMNS);
-	utf8_append_line(&clean_file, file ? file : "", NAME_COLUMNS);
-	if (clean_name.failed || clean_file.failed)
+	shown_name = cleaned(name, &clean_name);
+	shown_file = file ? cleaned(file, &clean_file) : NULL;
+	if (!shown_name || (file && !shown_file))
 		return error_set(r->err, "out of memory for a name");
-	if (profile_add_function(r->p, r->module, known, clean_name.text, file ? clean_file.text : NULL, line,
+	if (profile_add_function(r->p, r->module, known, shown_name, shown_file, line,
 				 &r->functions[r->function_count], r->err) < 0)
 		return -1;
 	r->function_count++;
@@ -164,7 +194,7 @@ static bool in_a_hurry(const struct resolving *s)
 static int resolve_elf(struct resolving *s, struct receiving *r, int fd)
 {
 	const struct profile_module *m = &s->p->modules[r->module];
-	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL};
+	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL, NULL};
 	struct symbols_request request = {
 		.fd = fd,
 		.path = m->path,
@@ -184,7 +214,7 @@ static int resolve_elf(struct resolving *s, struct receiving *r, int fd)
 	struct error why;
 
 	for (int attempt = 0; attempt < 2 && got == FENCED_BROKE; attempt++) {
-		request.no_dwarf = attempt > 0;
+		request.no_dwarf = s->options->no_dwarf || attempt > 0;
 		r->function_count = 0;
 		got = fenced_resolve(s->plugin, &request, &sink, s->options->hurry, &why);
 		if (got == FENCED_BROKE)
@@ -224,7 +254,7 @@ static int resolve_file(struct resolving *s, struct receiving *r)
 /* The map lies in the /tmp of the program, which may have its own; once it has ended only ours can be looked at. */
 static int resolve_jit(struct resolving *s, struct receiving *r)
 {
-	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL};
+	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL, NULL};
 	const char *folder = s->options->map_folder ? s->options->map_folder : "/tmp";
 
 	return jit_map_resolve(folder, s->p->images[s->p->modules[r->module].image].pid, r->addresses, r->count, &sink,
@@ -233,7 +263,7 @@ static int resolve_jit(struct resolving *s, struct receiving *r)
 
 static int resolve_module(struct resolving *s, struct receiving *r)
 {
-	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL};
+	const struct symbols_sink sink = {r, take_function, take_frames, take_note, NULL, NULL};
 	enum profile_module_kind kind = s->p->modules[r->module].kind;
 
 	if (in_a_hurry(s)) {

@@ -17,6 +17,7 @@ struct symbols_options {
 	int (*module_fd)(void *context, uint32_t module);
 	void *context;
 	bool no_inlines;           /* symbols and lines only */
+	bool no_dwarf;             /* symbols only */
 	const char *debug_folder;  /* NULL: /usr/lib/debug */
 	const char *map_folder;    /* of perf-PID.map; NULL: /tmp */
 	const volatile int *hurry; /* set by a signal: what is left gets no names; may be NULL */

@@ -40,6 +40,7 @@ struct resolving {
 	struct elf_names names;
 	struct elf_frames frames;
 	struct elf_plt *plt;
+	struct elf_dwarf *dwarf;
 	bool *done; /* of each address */
 	struct told *told;
 	size_t told_count, told_room;
@@ -93,10 +94,11 @@ static char *name_of(const struct resolving *r, const struct told *t)
 	int length;
 
 	if (t->symbol || f) {
-		symbol = elf_demangle_symbol(t->symbol ? t->symbol : f->name);
-		if (!symbol)
-			return NULL;
-		length = t->place == PLT ? asprintf(&text, "%s@plt", symbol) : asprintf(&text, "%s", symbol);
+		text = elf_demangle_symbol(t->symbol ? t->symbol : f->name);
+		if (!text || t->place != PLT)
+			return text;
+		symbol = text;
+		length = asprintf(&text, "%s@plt", symbol);
 	} else if (t->place == PLT) {
 		length = asprintf(&text, "%s!?plt", module);
 	} else if (t->place == NOWHERE) {
@@ -259,7 +261,6 @@ static int resolve_with(struct resolving *r)
 {
 	struct elf_dwarf_query query = {.addresses = r->request->addresses, .count = r->request->count, .context = r};
 	const struct elf_file *file = NULL;
-	struct elf_dwarf *dwarf = NULL;
 	struct error why = {""};
 	const char *where = NULL;
 	int result = read_tables(r, &where);
@@ -274,14 +275,13 @@ static int resolve_with(struct resolving *r)
 		query.debug_folder = r->request->debug_folder;
 		query.found = put_dwarf;
 		query.alive = still_alive;
-		result = elf_dwarf_read(file, &query, &dwarf, &why, r->err);
+		result = elf_dwarf_read(file, &query, &r->dwarf, &why, r->err);
 	}
 	if (result >= 0)
-		result = put_note(r, where, !dwarf ? NULL : file == &r->module ? "itself" : file->path, why.text);
+		result = put_note(r, where, !r->dwarf ? NULL : file == &r->module ? "itself" : file->path, why.text);
 	for (size_t at = 0; at < r->request->count && result == 0; at++)
 		if (!r->done[at])
 			result = put_symbol(r, at);
-	elf_dwarf_free(dwarf);
 	return result;
 }
 
@@ -303,6 +303,9 @@ static int resolve(const struct symbols_request *request, const struct symbols_s
 		result = sink->note(sink->context, true, trouble.text);
 	else
 		result = resolve_with(&r);
+	if (result == 0 && sink->done)
+		result = sink->done(sink->context) < 0 ? error_set(err, "stopped") : 0;
+	elf_dwarf_free(r.dwarf);
 	free(r.told);
 	free(r.done);
 	elf_plt_free(r.plt);

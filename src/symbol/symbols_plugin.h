@@ -13,7 +13,7 @@
 
 #define SYMBOLS_PLUGIN_FILE "assay-elf.so"
 #define SYMBOLS_PLUGIN_SYMBOL "assay_symbols_plugin"
-#define SYMBOLS_PLUGIN_VERSION 1 /* of these structs; a plug-in left over from another build is refused */
+#define SYMBOLS_PLUGIN_VERSION 2 /* of these structs; a plug-in left over from another build is refused */
 
 /* One file and the addresses asked for. All borrowed for the call. */
 struct symbols_request {
@@ -49,6 +49,8 @@ struct symbols_sink {
 	int (*note)(void *context, bool refused, const char *text);
 	/* Called now and then: the work goes on. */
 	int (*alive)(void *context);
+	/* Called last, where nothing failed: what the plug-in still does is give memory back. May be NULL. */
+	int (*done)(void *context);
 };
 
 struct symbols_plugin {

@@ -274,6 +274,18 @@ def test_cxx_names_are_those_of_addr2line(ask, tmp_path, flags):
     assert not any(name.startswith("_Z") for name in rows)
 
 
+def test_with_less_detail_the_outermost_names_stay(ask, tmp_path):
+    path = compiled(tmp_path, "g++", "named_shapes.cc", "-g", "-O2", "-std=c++17", "-Wl,--build-id")
+    code = instructions(path)[".text"]
+    full, without_inlines, bare = (ask(path, code, *options).at for options in ((), ("--no-inlines",), ("--no-dwarf",)))
+    assert any(len(frames) > 1 for frames in full.values())
+    for address, frames in full.items():
+        (one,), (other,) = without_inlines[address], bare[address]
+        assert frames[-1].name == one.name == other.name
+        assert (one.file, one.first) == (frames[-1].file, frames[-1].first)
+        assert not other.file and not other.line
+
+
 @pytest.mark.parametrize("dwarf", ["-gdwarf-4", "-gdwarf-5"])
 def test_split_debug_information_gives_the_same_as_whole(ask, tmp_path, dwarf):
     found = []

@@ -41,7 +41,7 @@ static int take_frames(void *context, size_t at, const struct symbols_frame *fra
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct told t = {0};
-	const struct symbols_sink sink = {&t, take_function, take_frames, NULL, NULL};
+	const struct symbols_sink sink = {&t, take_function, take_frames, NULL, NULL, NULL};
 
 	require(jit_map_parse((const char *)data, size, addresses, sizeof addresses / sizeof *addresses, &sink, NULL) ==
 		0);

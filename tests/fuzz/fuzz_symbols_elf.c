@@ -63,7 +63,7 @@ static int go_on(void *context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct told t = {0};
-	const struct symbols_sink sink = {&t, take_function, take_frames, take_note, go_on};
+	const struct symbols_sink sink = {&t, take_function, take_frames, take_note, go_on, NULL};
 	uint64_t addresses[COUNT];
 	struct symbols_request request = {.path = "/nowhere/module", .name = "module", .debug_folder = "/nowhere",
 					  .addresses = addresses, .count = COUNT};

@@ -1,6 +1,6 @@
-/* Names addresses of one ELF file: name_places [--build-id HEX] [--debug FOLDER] [--no-inlines] [--open] FILE, the
- * addresses in hexadecimal on standard input. Prints the module's note and warnings, then of each address its frames,
- * innermost first, separated by tabs: "name|known|file|first line|line". */
+/* Names addresses of one ELF file: name_places [--build-id HEX] [--debug FOLDER] [--no-inlines] [--no-dwarf] [--open]
+ * FILE, the addresses in hexadecimal on standard input. Prints the module's note and warnings, then of each address its
+ * frames, innermost first, separated by tabs: "name|known|file|first line|line". */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -81,6 +81,8 @@ int main(int argc, char **argv)
 			options.debug_folder = argv[++at];
 		else if (strcmp(argv[at], "--no-inlines") == 0)
 			options.no_inlines = true;
+		else if (strcmp(argv[at], "--no-dwarf") == 0)
+			options.no_dwarf = true;
 		else if (strcmp(argv[at], "--vdso") == 0)
 			module.kind = PROFILE_VDSO;
 		else if (strcmp(argv[at], "--open") == 0)

@@ -114,7 +114,7 @@ static int told_note(void *context, bool refused, const char *text)
 
 static struct symbols_sink sink_of(struct told *t)
 {
-	return (struct symbols_sink){t, told_function, told_frames, told_note, NULL};
+	return (struct symbols_sink){t, told_function, told_frames, told_note, NULL, NULL};
 }
 
 static void of_a_jit_map_the_last_entry_counts(void **state)
@@ -352,7 +352,24 @@ static int lie(const struct symbols_request *r, const struct symbols_sink *sink,
 
 	(void)r, (void)err;
 	sink->function(sink->context, true, "one", NULL, 0);
-	return sink->frames(sink->context, 5, &frame, 1);
+	sink->frames(sink->context, 5, &frame, 1);
+	return sink->done(sink->context);
+}
+
+static int tell_end_and_crash(const struct symbols_request *r, const struct symbols_sink *sink, struct error *err)
+{
+	const struct symbols_frame frame = {0};
+
+	sink->function(sink->context, true, "seen", NULL, 0);
+	sink->frames(sink->context, 0, &frame, 1);
+	sink->done(sink->context);
+	return crash(r, sink, err);
+}
+
+static int end_without_a_word(const struct symbols_request *r, const struct symbols_sink *sink, struct error *err)
+{
+	(void)r, (void)sink, (void)err;
+	return 0;
 }
 
 static int tell_and_wait(const struct symbols_request *r, const struct symbols_sink *sink, struct error *err)
@@ -387,6 +404,16 @@ static void a_reader_that_crashes_hoards_or_lies_ends_alone(void **state)
 	assert_int_equal(fence(hoard, &t, NULL, &err), FENCED_BROKE);
 	assert_int_equal(fence(lie, &t, NULL, &err), FENCED_BROKE);
 	assert_string_equal(t.text, "");
+}
+
+static void only_a_reader_that_says_so_is_done(void **state)
+{
+	struct told t = {0};
+	struct error err;
+
+	(void)state;
+	assert_int_equal(fence(end_without_a_word, &t, NULL, &err), FENCED_BROKE);
+	assert_int_equal(fence(tell_end_and_crash, &t, NULL, &err), FENCED_DONE);
 }
 
 static void a_hurry_ends_the_reader(void **state)
@@ -469,6 +496,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(places_that_nothing_is_known_of_say_so, scratch_make, scratch_remove),
 		cmocka_unit_test(the_vdso_is_named_where_its_build_id_is_ours),
 		cmocka_unit_test(a_reader_that_crashes_hoards_or_lies_ends_alone),
+		cmocka_unit_test(only_a_reader_that_says_so_is_done),
 		cmocka_unit_test(a_hurry_ends_the_reader),
 		cmocka_unit_test(what_is_left_in_a_hurry_has_places),
 		cmocka_unit_test(mangled_names_become_readable_and_bombs_stay_as_they_are),
