@@ -8,9 +8,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # A layer may include itself and the layers named here. Siblings do not name each other.
 BELOW = {
     "base": set(),
+    "cfi": set(),
     "wire": set(),
     "lib": {"wire", "judge", "model", "base"},
-    "preload": {"wire"},
+    "preload": {"wire", "cfi"},
     "model": {"base"},
     "judge": {"model", "base"},
     "store": {"judge", "model", "base", "wire"},
@@ -20,12 +21,12 @@ for sibling in ("exec", "engine"):
     BELOW[sibling] = LOWER | {"wire"}
 for sibling in ("source", "ingest", "symbol", "report"):
     BELOW[sibling] = LOWER
-BELOW["record"] = LOWER | {"wire", "exec", "source", "engine", "ingest", "symbol", "report"}
+BELOW["record"] = LOWER | {"wire", "cfi", "exec", "source", "engine", "ingest", "symbol", "report"}
 BELOW["trial"] = BELOW["record"] | {"record"}
 BELOW["cmd"] = BELOW["trial"] | {"trial", "lib"}
 
 # These folders run in other people's processes: nothing but libc and the kernel.
-LIBC_ONLY = {"wire", "preload"}
+LIBC_ONLY = {"wire", "cfi", "preload"}
 FOREIGN = re.compile(r"jansson|hdf5|H5|libunwind|elfutils|dwarf|zlib|zstd|cairo|mpi")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
@@ -34,7 +35,7 @@ STDERR = re.compile(r"\bstderr\b")
 EXIT = re.compile(r"\b(?:exit|_exit|_Exit|quick_exit|abort)\s*\(")
 # The helper is a process of its own, in exec/, that ends itself; so does a target's process where exec failed, and the
 # fenced reader of symbols.
-MAY_EXIT = {"exec", "symbol"}
+MAY_EXIT = {"exec", "symbol", "preload"}
 
 
 def without_comments_and_strings(text):

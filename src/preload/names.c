@@ -45,6 +45,15 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	return result;
 }
 
+void names_look_at_prctl(int option, unsigned long a)
+{
+	/* Strict mode, too, makes reading the clock's register deadly. */
+	if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
+		process_restrict(true);
+	else if ((option == PR_SET_NO_NEW_PRIVS && a == 1) || option == PR_SET_SECCOMP)
+		process_restrict(false);
+}
+
 EXPORT int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;
@@ -58,11 +67,7 @@ EXPORT int prctl(int option, ...)
 	c = va_arg(args, unsigned long);
 	d = va_arg(args, unsigned long);
 	va_end(args);
-	/* Strict mode, too, makes reading the clock's register deadly. */
-	if ((option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
-		process_restrict(true);
-	else if ((option == PR_SET_NO_NEW_PRIVS && a == 1) || option == PR_SET_SECCOMP)
-		process_restrict(false);
+	names_look_at_prctl(option, a);
 	result = real_functions()->prctl(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0 && process_active()) {
 		s = threads_slot_here();

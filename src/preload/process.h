@@ -19,6 +19,7 @@ struct process {
 	/* A page of its own, which reads as 0 in a forked child; else 1. */
 	_Atomic uint32_t *here;
 	_Atomic bool restricted; /* no system calls of ours any more */
+	_Atomic bool blind;      /* nor may the clock be read: ticks that still come do nothing */
 	int pid;
 	uint32_t hz;
 	_Atomic int signal; /* that the ticks use now */

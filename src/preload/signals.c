@@ -354,6 +354,15 @@ static size_t needed_stack(void)
 	return 2 * (frame ? frame : 4096) + TICK_STACK;
 }
 
+void signals_look_at_stack(void)
+{
+	stack_t stack = {.ss_flags = SS_DISABLE};
+
+	if (real_functions()->sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE) &&
+	    stack.ss_size < needed_stack())
+		avoid_small_stacks();
+}
+
 EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
 	int saved = errno;

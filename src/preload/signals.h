@@ -21,6 +21,10 @@ void signals_pass(int signal, siginfo_t *info, void *context);
 /* The ticks' handler runs on an alternate stack: there is none that is too small. */
 bool signals_on_alternate_stack(void);
 
+/* Once the signal is chosen and before the first tick: other libraries' constructors may have set an alternate
+ * stack. */
+void signals_look_at_stack(void);
+
 /* Unblocks the ticks' signal in this thread. */
 void signals_unblock(void);
 

@@ -77,6 +77,10 @@ static bool clock_is_free(void)
 
 void process_restrict(bool without_clock)
 {
+	if (!process_sampled())
+		return;
+	if (without_clock)
+		atomic_store(&process.blind, true);
 	if (!process_active())
 		return;
 	process_trouble(SAMPLER_RESTRICTED);
@@ -161,6 +165,7 @@ static bool start(void)
 	process.stack = first_stack();
 	unwind_init(); /* without its memory, walks are slow and nothing else */
 	atomic_store(&process.signal, signals_choose());
+	signals_look_at_stack();
 	return atomic_load(&process.signal) > 0 && begin(process.stack, false);
 }
 

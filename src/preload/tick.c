@@ -5,7 +5,9 @@
  * thread that sleeps. */
 #include "preload/tick.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -203,7 +205,7 @@ void tick_handle(int signal, siginfo_t *info, void *context)
 		signals_pass(signal, info, context);
 		return;
 	}
-	if (!process_sampled())
+	if (!process_sampled() || atomic_load_explicit(&process.blind, memory_order_relaxed))
 		return;
 	if (value == TICK_WATCH) {
 		look();
@@ -366,12 +368,28 @@ void tick_move(struct slot *s)
 		count_refused(failed);
 }
 
+/* Since Linux 6.4 the signal of such a timer goes to the thread that runs. Before, it could wake one that sleeps. */
+static bool watch_finds_runner(void)
+{
+	struct utsname name;
+	char *end;
+	long major, minor;
+
+	if (KERNEL_1(SYS_uname, &name) < 0)
+		return false;
+	major = strtol(name.release, &end, 10);
+	minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major > 6 || (major == 6 && minor >= 4);
+}
+
 void tick_watch(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = atomic_load(&process.signal)};
 	int timer;
 
 	tick_unwatch();
+	if (!watch_finds_runner())
+		return;
 	event.sigev_value.sival_ptr = (void *)(uintptr_t)TICK_WATCH;
 	if (KERNEL_3(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, &event, &timer) < 0)
 		return;

@@ -85,7 +85,7 @@ void unwind_modules_changed(void)
 /* Not below the frame itself, unless the stack was switched in between. */
 static bool goes_up(const struct unwind_walk *w, uintptr_t cfa)
 {
-	return cfa > w->registers.value[UNWIND_RSP] || !unwind_range_holds(&w->memory.known, cfa - 8);
+	return cfa > w->registers.value[CFI_RSP] || !unwind_range_holds(&w->memory.known, cfa - 8);
 }
 
 /* Code that is in no module cannot be told from data. Believed where the tables of a real function lead there; where
@@ -125,10 +125,11 @@ bool unwind_can_return_oddly_to(struct unwind_walk *w, uint64_t step, uintptr_t 
 
 /* A slot below the stack pointer belongs to a register that was just taken back from there (what the tables of most
  * compilers leave unsaid) or that the function keeps in its red zone: in both cases it still holds the value, and where
- * it cannot be read, the register has it. */
+ * it cannot be read, the register has it. The word at the stack pointer was found to be readable before, and with it
+ * the rest of its page. */
 static bool load_slot(struct unwind_walk *w, uintptr_t at, unsigned number, uint64_t *ret_value)
 {
-	uintptr_t stack = w->registers.value[UNWIND_RSP];
+	uintptr_t stack = w->registers.value[CFI_RSP];
 
 	if (at >= stack || (at & ~(uintptr_t)4095) != (stack & ~(uintptr_t)4095)) {
 		if (unwind_read(&w->memory, at, ret_value))
@@ -144,9 +145,10 @@ static bool load_slot(struct unwind_walk *w, uintptr_t at, unsigned number, uint
 
 static void load_saves(struct unwind_walk *w, uint64_t step, uintptr_t cfa)
 {
-	static const uint8_t order[] = {UNWIND_RBX, UNWIND_RBP, 12, 13, 14, 15};
+	static const uint8_t order[] = {CFI_RBX, CFI_RBP, 12, 13, 14, 15};
 	uint64_t saves = step >> STEP_SAVES_SHIFT & STEP_SAVES_MASK;
-	uintptr_t from = step & STEP_FROM_RBP ? w->registers.value[UNWIND_RBP] + 8 : cfa;
+	uintptr_t from = step & STEP_FROM_RBP ? w->registers.value[CFI_RBP] + 8 : cfa;
+	uint64_t word;
 
 	/* Nearly always all slots there can be are readable. Then each register is loaded from its slot or from where
 	 * it is already, without a branch: which were saved changes from frame to frame and cannot be predicted. */
@@ -160,6 +162,10 @@ static void load_saves(struct unwind_walk *w, uint64_t step, uintptr_t cfa)
 		}
 		return;
 	}
+	if (saves && !unwind_read(&w->memory, w->registers.value[CFI_RSP], &word)) {
+		w->registers.valid &= 1u << CFI_RSP | 1u << CFI_RIP;
+		return;
+	}
 	for (unsigned i = 0; saves; i++, saves >>= STEP_SAVES_BITS) {
 		uint64_t words = saves & ((1u << STEP_SAVES_BITS) - 1);
 
@@ -171,7 +177,7 @@ static void load_saves(struct unwind_walk *w, uint64_t step, uintptr_t cfa)
 bool unwind_step_plainly(struct unwind_walk *w, uint64_t step, uint64_t *ret_next)
 {
 	static const uint8_t bases[] = {
-		[STEP_RSP] = UNWIND_RSP, [STEP_RBP] = UNWIND_RBP, [STEP_RBX] = UNWIND_RBX, [STEP_AT_RBP] = UNWIND_RBP};
+		[STEP_RSP] = CFI_RSP, [STEP_RBP] = CFI_RBP, [STEP_RBX] = CFI_RBX, [STEP_AT_RBP] = CFI_RBP};
 	enum unwind_step_kind kind = unwind_step_kind(step);
 	uint64_t cfa, address;
 
@@ -192,102 +198,85 @@ bool unwind_step_plainly(struct unwind_walk *w, uint64_t step, uint64_t *ret_nex
 /* The interrupted frame's registers are where the kernel put them, and in the order that it has. */
 static bool step_over_signal(struct unwind_walk *w, uint64_t *ret_next)
 {
-	static const uint8_t order[UNWIND_REGISTERS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-							REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-							REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-	uintptr_t context = w->registers.value[UNWIND_RSP];
+	static const uint8_t order[CFI_REGISTERS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+						     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+						     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+	uintptr_t context = w->registers.value[CFI_RSP];
 	uintptr_t values = context + offsetof(ucontext_t, uc_mcontext.gregs);
 	uint64_t stack, size, top;
 
-	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		if (!unwind_read(&w->memory, values + 8u * order[i], &w->registers.value[i]))
 			return false;
 	if (!unwind_read(&w->memory, context + offsetof(ucontext_t, uc_stack.ss_sp), &stack) ||
 	    !unwind_read(&w->memory, context + offsetof(ucontext_t, uc_stack.ss_size), &size))
 		return false;
-	top = w->registers.value[UNWIND_RSP];
+	top = w->registers.value[CFI_RSP];
 	if (top - stack < size)
 		unwind_memory_alternate(&w->memory, top, stack + size);
-	w->registers.valid = UNWIND_ALL_VALID;
+	w->registers.valid = CFI_ALL_VALID;
 	w->exact = true;
-	w->at = w->registers.value[UNWIND_RIP];
+	w->at = w->registers.value[CFI_RIP];
 	*ret_next = unwind_step_from(w, w->at, true);
 	return true;
 }
 
-static bool rule_value(struct unwind_walk *w, const struct unwind_image *image, const struct unwind_entry *entry,
-		       unsigned number, unwind_rule rule, uint64_t cfa, uint64_t *ret_value)
+static bool read_memory(void *context, uint64_t at, uint64_t *ret_value)
 {
-	int64_t value = unwind_rule_value(rule);
-	uintptr_t expression = entry->base + (uintptr_t)value;
-
-	switch (unwind_rule_kind(rule)) {
-	case RULE_SAME:
-		*ret_value = number == UNWIND_RSP ? cfa : w->registers.value[number];
-		return number == UNWIND_RSP || (number != UNWIND_RIP && w->registers.valid >> number & 1);
-	case RULE_AT_CFA:
-		return load_slot(w, cfa + (uint64_t)value, number, ret_value);
-	case RULE_CFA_PLUS:
-		*ret_value = cfa + (uint64_t)value;
-		return true;
-	case RULE_REGISTER:
-		if (value < 0 || value >= UNWIND_REGISTERS || !(w->registers.valid >> value & 1))
-			return false;
-		*ret_value = w->registers.value[value];
-		return true;
-	case RULE_AT:
-		return unwind_expression(image, expression, &w->registers, &w->memory, true, cfa, ret_value) &&
-		       unwind_read(&w->memory, *ret_value, ret_value);
-	case RULE_EXPRESSION:
-		return unwind_expression(image, expression, &w->registers, &w->memory, true, cfa, ret_value);
-	case RULE_UNDEFINED:
-		break;
-	}
-	return false;
+	return unwind_read(context, at, ret_value);
 }
 
-/* The CFA that a row gives. */
-static bool row_cfa(struct unwind_walk *w, const struct unwind_image *image, const struct unwind_entry *entry,
-		    const struct unwind_row *row, uint64_t *ret_cfa)
+/* Registers of the caller as a row of the tables has them; *ret_interrupted: it did not call. Of those that calls do
+ * not preserve, only what the row names counts. Apart, so that the row's stack is given back. */
+__attribute__((noinline)) static bool read_caller(struct unwind_walk *w, struct cfi_registers *ret, uint64_t *ret_cfa,
+						  bool *ret_interrupted)
 {
-	if (row->cfa_expression)
-		return unwind_expression(image, entry->base + (uintptr_t)(intptr_t)row->cfa_value, &w->registers,
-					 &w->memory, false, 0, ret_cfa);
-	*ret_cfa = w->registers.value[row->cfa_register] + (uint64_t)(int64_t)row->cfa_value;
-	return w->registers.valid >> row->cfa_register & 1;
+	struct unwind_image image;
+	struct unwind_module module;
+	struct unwind_entry entry;
+	struct cfi_row row;
+	struct cfi_frame frame = {&entry.section, &row, &w->registers, read_memory, &w->memory};
+	uint64_t word;
+
+	if (!w->may_learn || !unwind_read(&w->memory, w->registers.value[CFI_RSP], &word) ||
+	    !unwind_module_find(w->at, &image, &module) || !unwind_tables_find(&image, w->at, &entry, &row) ||
+	    !cfi_frame_cfa(&frame, ret_cfa))
+		return false;
+	ret->valid = 0;
+	for (unsigned i = 0; i < CFI_REGISTERS; i++) {
+		uint64_t *value = &ret->value[i];
+		enum cfi_found found;
+
+		if (row.rules[i] == CFI_SAME && !row.signal_frame && !(UNWIND_KEPT_VALID >> i & 1))
+			continue;
+		found = cfi_frame_find(&frame, i, *ret_cfa, value);
+		if (found == CFI_FOUND_VALUE || (found == CFI_FOUND_SAVED && load_slot(w, *value, i, value)))
+			ret->valid |= 1u << i;
+	}
+	*ret_interrupted = row.signal_frame;
+	return ret->valid >> CFI_RIP & ret->valid >> CFI_RSP & 1;
 }
 
 /* By a row of the tables that does not fit into a step: stubs, hand-written frames. */
 __attribute__((noinline)) static bool step_by_tables(struct unwind_walk *w, uint64_t step, uint64_t *ret_next)
 {
-	static const uint8_t numbers[UNWIND_KEPT] = {
-		[KEPT_RBX] = UNWIND_RBX, [KEPT_RBP] = UNWIND_RBP, [KEPT_R12] = 12,	   [KEPT_R13] = 13,
-		[KEPT_R14] = 14,	 [KEPT_R15] = 15,	  [KEPT_RSP] = UNWIND_RSP, [KEPT_RIP] = UNWIND_RIP};
-	struct unwind_image image;
-	struct unwind_module module;
-	struct unwind_entry entry;
-	struct unwind_row row;
-	uint64_t values[UNWIND_KEPT], cfa;
-	uint32_t valid = 0;
+	struct cfi_registers caller;
+	uint64_t cfa, address;
+	bool interrupted;
 
-	if (!w->may_learn || !unwind_module_find(w->at, &image, &module) ||
-	    !unwind_tables_find(&image, w->at, &entry, &row) || !row_cfa(w, &image, &entry, &row, &cfa))
+	if (!read_caller(w, &caller, &cfa, &interrupted))
 		return false;
-	for (unsigned i = 0; i < UNWIND_KEPT; i++)
-		if (rule_value(w, &image, &entry, numbers[i], row.rules[i], cfa, &values[i]))
-			valid |= 1u << numbers[i];
-	if (!(valid >> UNWIND_RIP & 1) || !(valid >> UNWIND_RSP & 1))
+	address = caller.value[CFI_RIP];
+	if (interrupted)
+		*ret_next = unwind_step_from(w, address, true);
+	else if (!unwind_can_return_to(w, step, cfa, address, ret_next))
 		return false;
-	if (row.signal_frame)
-		*ret_next = unwind_step_from(w, values[KEPT_RIP], true);
-	else if (!unwind_can_return_to(w, step, cfa, values[KEPT_RIP], ret_next))
-		return false;
-	for (unsigned i = 0; i < UNWIND_KEPT; i++)
-		if (valid >> numbers[i] & 1)
-			w->registers.value[numbers[i]] = values[i];
-	w->registers.valid = valid;
-	w->exact = row.signal_frame || unwind_step_kind(*ret_next) == STEP_SIGNAL;
-	w->at = w->exact ? values[KEPT_RIP] : values[KEPT_RIP] - 1;
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+		if (caller.valid >> i & 1)
+			w->registers.value[i] = caller.value[i];
+	w->registers.valid = caller.valid;
+	w->exact = interrupted || unwind_step_kind(*ret_next) == STEP_SIGNAL;
+	w->at = w->exact ? address : address - 1;
 	return true;
 }
 
@@ -312,7 +301,7 @@ static size_t walk(struct unwind_walk *w, uint64_t *frames, size_t room)
 		}
 		if (!take(w, step, &next) && !unwind_guess(w, step, count, &next))
 			break;
-		if (!w->exact && w->registers.value[UNWIND_RIP] == 0) {
+		if (!w->exact && w->registers.value[CFI_RIP] == 0) {
 			w->result |= UNWIND_COMPLETE;
 			break;
 		}
@@ -337,21 +326,21 @@ static void start(struct unwind_walk *w, const ucontext_t *at, const struct unwi
 	value[0] = (uint64_t)r[REG_RAX];
 	value[1] = (uint64_t)r[REG_RDX];
 	value[2] = (uint64_t)r[REG_RCX];
-	value[UNWIND_RBX] = (uint64_t)r[REG_RBX];
+	value[CFI_RBX] = (uint64_t)r[REG_RBX];
 	value[4] = (uint64_t)r[REG_RSI];
 	value[5] = (uint64_t)r[REG_RDI];
-	value[UNWIND_RBP] = (uint64_t)r[REG_RBP];
-	value[UNWIND_RSP] = (uint64_t)r[REG_RSP];
+	value[CFI_RBP] = (uint64_t)r[REG_RBP];
+	value[CFI_RSP] = (uint64_t)r[REG_RSP];
 	for (unsigned i = 8; i < 16; i++)
 		value[i] = (uint64_t)r[REG_R8 + (int)i - 8];
-	value[UNWIND_RIP] = (uint64_t)r[REG_RIP];
-	w->registers.valid = UNWIND_ALL_VALID;
+	value[CFI_RIP] = (uint64_t)r[REG_RIP];
+	w->registers.valid = CFI_ALL_VALID;
 	unwind_memory_init(&w->memory, options);
-	if (value[UNWIND_RSP] - stack < at->uc_stack.ss_size)
-		unwind_memory_alternate(&w->memory, value[UNWIND_RSP], stack + at->uc_stack.ss_size);
+	if (value[CFI_RSP] - stack < at->uc_stack.ss_size)
+		unwind_memory_alternate(&w->memory, value[CFI_RSP], stack + at->uc_stack.ss_size);
 	w->options = options;
 	w->remembered = remembered;
-	w->at = value[UNWIND_RIP];
+	w->at = value[CFI_RIP];
 	w->doubtful = 0;
 	w->generation = atomic_load(&generation);
 	w->searches = 0;

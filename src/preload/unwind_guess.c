@@ -30,12 +30,12 @@ __attribute__((noinline)) static bool by_code(struct unwind_walk *w, uint64_t st
  * stack, or below a frame pointer that was just pushed. */
 __attribute__((noinline)) static bool without_frame(struct unwind_walk *w, uint64_t *ret_next)
 {
-	uintptr_t top = w->registers.value[UNWIND_RSP];
+	uintptr_t top = w->registers.value[CFI_RSP];
 	uint64_t word;
 
 	if (!unwind_read(&w->memory, top, &word))
 		return false;
-	if (word == w->registers.value[UNWIND_RBP]) {
+	if (word == w->registers.value[CFI_RBP]) {
 		top += 8;
 		if (!unwind_read(&w->memory, top, &word))
 			return false;
@@ -49,10 +49,10 @@ __attribute__((noinline)) static bool without_frame(struct unwind_walk *w, uint6
 
 static bool by_frame_pointer(struct unwind_walk *w, uint64_t *ret_next)
 {
-	uintptr_t frame = w->registers.value[UNWIND_RBP];
+	uintptr_t frame = w->registers.value[CFI_RBP];
 	uint64_t outer, address;
 
-	if (!(w->registers.valid >> UNWIND_RBP & 1) || frame < w->registers.value[UNWIND_RSP] || frame % 8 ||
+	if (!(w->registers.valid >> CFI_RBP & 1) || frame < w->registers.value[CFI_RSP] || frame % 8 ||
 	    !unwind_read(&w->memory, frame, &outer) || !unwind_read(&w->memory, frame + 8, &address))
 		return false;
 	if (!unwind_can_return_to(w, STEP_RBP, frame + 16, address, ret_next))
@@ -60,7 +60,7 @@ static bool by_frame_pointer(struct unwind_walk *w, uint64_t *ret_next)
 	/* Where the caller cannot be seen to call, at least its frame has to be further up. */
 	if (!(*ret_next & STEP_BEHIND_CALL) && outer && outer <= frame)
 		return false;
-	w->registers.value[UNWIND_RBP] = outer;
+	w->registers.value[CFI_RBP] = outer;
 	unwind_move(w, frame + 16, address, *ret_next);
 	return true;
 }
@@ -100,7 +100,7 @@ static enum unwind_call evidence(struct unwind_walk *w, const struct unwind_imag
 static enum unwind_call find_call(struct unwind_walk *w, const struct unwind_image *image, uintptr_t start,
 				  uintptr_t *ret_place, uint64_t *ret_word)
 {
-	uintptr_t from = (w->registers.value[UNWIND_RSP] + 7) & ~(uintptr_t)7;
+	uintptr_t from = (w->registers.value[CFI_RSP] + 7) & ~(uintptr_t)7;
 	enum unwind_call found = CALL_NONE;
 	uint64_t word;
 
@@ -122,14 +122,21 @@ static enum unwind_call find_call(struct unwind_walk *w, const struct unwind_ima
 	return found;
 }
 
+/* Of the function at `at`, by the tables; 0: they do not tell. Apart, so that its stack is given back. */
+__attribute__((noinline)) static uintptr_t function_start(const struct unwind_image *image, uintptr_t at)
+{
+	struct unwind_entry entry;
+	struct cfi_row row;
+
+	return unwind_tables_find(image, at, &entry, &row) ? entry.code.start : 0;
+}
+
 /* The caller's registers are taken to be what they are now, for want of better: if they are not, the next step that
  * needs them leads to no call. */
 __attribute__((noinline)) static bool by_search(struct unwind_walk *w, size_t frames, uint64_t *ret_next)
 {
 	struct unwind_image image;
 	struct unwind_module module;
-	struct unwind_entry entry;
-	struct unwind_row row;
 	uintptr_t place = 0;
 	uint64_t word = 0;
 	bool refused = w->memory.refused;
@@ -137,9 +144,7 @@ __attribute__((noinline)) static bool by_search(struct unwind_walk *w, size_t fr
 
 	if (!unwind_module_find(w->at, &image, &module))
 		return false;
-	if (!unwind_tables_find(&image, w->at, &entry, &row))
-		entry.start = 0;
-	call = find_call(w, &image, entry.start, &place, &word);
+	call = find_call(w, &image, function_start(&image, w->at), &place, &word);
 	w->memory.refused = refused; /* the search's end says nothing about the stack */
 	if (call == CALL_NONE || !unwind_can_return_to(w, STEP_GUESSED, place + 8, word, ret_next))
 		return false;

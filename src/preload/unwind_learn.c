@@ -1,44 +1,41 @@
 /* From a code address to the step that leads to its caller: by the module's tables where there are any, else by its
  * code. What comes out is remembered, so this runs once for each address that samples meet. */
 #include "preload/unwind_code.h"
-#include "preload/unwind_reader.h"
 #include "preload/unwind_walk.h"
 
 enum { OP_DEREF = 0x06, OP_BREG_RBP = 0x76 };
 
 /* [rbp + offset] or rbp + offset as an expression: the ones that realigned frames use. */
-static bool is_from_rbp(const struct unwind_image *image, const struct unwind_entry *entry, int32_t value, bool deref,
-			int64_t *ret_offset)
+static bool is_from_rbp(const struct cfi_section *section, int32_t place, bool deref, int64_t *ret_offset)
 {
-	uintptr_t at = entry->base + (uintptr_t)(intptr_t)value, low, limit = unwind_image_limit(image, at, &low);
-	struct unwind_reader r = {(const uint8_t *)at, (const uint8_t *)limit, !limit};
-	uint64_t length = unwind_read_uleb(&r);
-	const uint8_t *start = r.at;
+	struct cfi_bytes b = cfi_section_bytes(section, place);
+	uint64_t length = cfi_uleb(&b);
+	const uint8_t *start = b.at;
 
-	if (unwind_read_u8(&r) != OP_BREG_RBP)
+	if (cfi_byte(&b) != OP_BREG_RBP)
 		return false;
-	*ret_offset = unwind_read_sleb(&r);
-	if (deref && unwind_read_u8(&r) != OP_DEREF)
+	*ret_offset = cfi_sleb(&b);
+	if (deref && cfi_byte(&b) != OP_DEREF)
 		return false;
-	return !r.bad && (uint64_t)(r.at - start) == length;
+	return !b.bad && (uint64_t)(b.at - start) == length;
 }
 
 /* The six fields for saved registers. Returns false where they do not fit. */
-static bool pack_saves(const struct unwind_image *image, const struct unwind_entry *entry, const struct unwind_row *row,
-		       uint64_t *step)
+static bool pack_saves(const struct cfi_section *section, const struct cfi_row *row, uint64_t *step)
 {
+	static const uint8_t order[] = {CFI_RBX, CFI_RBP, 12, 13, 14, 15};
 	bool from_rbp = false, from_cfa = false;
 
-	for (unsigned i = 0; i <= KEPT_R15; i++) {
-		unwind_rule rule = row->rules[i];
-		int64_t words, offset = -unwind_rule_value(rule);
+	for (unsigned i = 0; i < sizeof order; i++) {
+		cfi_rule rule = row->rules[order[i]];
+		int64_t words, offset = -cfi_rule_value(rule);
 
-		if (unwind_rule_kind(rule) == RULE_SAME)
+		if (cfi_rule_kind(rule) == CFI_SAME)
 			continue;
-		if (unwind_rule_kind(rule) == RULE_AT_CFA) {
+		if (cfi_rule_kind(rule) == CFI_AT_CFA) {
 			from_cfa = true;
-		} else if (unwind_rule_kind(rule) == RULE_AT &&
-			   is_from_rbp(image, entry, unwind_rule_value(rule), false, &offset)) {
+		} else if (cfi_rule_kind(rule) == CFI_AT &&
+			   is_from_rbp(section, cfi_rule_value(rule), false, &offset)) {
 			from_rbp = true;
 			offset = 8 - offset; /* counted from the word above, since 0 says "not saved" */
 		} else {
@@ -55,30 +52,30 @@ static bool pack_saves(const struct unwind_image *image, const struct unwind_ent
 }
 
 /* A row of the tables as a step: STEP_TABLES where it does not fit into one. */
-static uint64_t pack(const struct unwind_image *image, const struct unwind_entry *entry, const struct unwind_row *row)
+__attribute__((noinline)) static uint64_t pack(const struct cfi_section *section, const struct cfi_row *row)
 {
 	uint64_t step = row->bare ? STEP_BARE : 0;
 	int64_t offset = row->cfa_value;
 
-	if (row->rules[KEPT_RIP] == RULE_UNDEFINED)
+	if (row->rules[CFI_RIP] == CFI_UNDEFINED)
 		return STEP_ROOT;
-	if (row->signal_frame || row->rules[KEPT_RIP] != -8 * 8 + RULE_AT_CFA || row->rules[KEPT_RSP] != RULE_SAME)
+	if (row->signal_frame || row->rules[CFI_RIP] != -8 * 8 + CFI_AT_CFA || row->rules[CFI_RSP] != CFI_SAME)
 		return STEP_TABLES;
 	if (row->cfa_expression) {
-		if (!is_from_rbp(image, entry, row->cfa_value, true, &offset))
+		if (!is_from_rbp(section, row->cfa_value, true, &offset))
 			return STEP_TABLES;
 		step |= STEP_AT_RBP;
-	} else if (row->cfa_register == UNWIND_RSP) {
+	} else if (row->cfa_register == CFI_RSP) {
 		step |= STEP_RSP;
-	} else if (row->cfa_register == UNWIND_RBP) {
+	} else if (row->cfa_register == CFI_RBP) {
 		step |= STEP_RBP;
-	} else if (row->cfa_register == UNWIND_RBX) {
+	} else if (row->cfa_register == CFI_RBX) {
 		step |= STEP_RBX;
 	} else {
 		return STEP_TABLES;
 	}
 	if (offset % 8 || offset / 8 < -STEP_OFFSET_LIMIT || offset / 8 >= STEP_OFFSET_LIMIT ||
-	    !pack_saves(image, entry, row, &step))
+	    !pack_saves(section, row, &step))
 		return STEP_TABLES;
 	return step | (uint64_t)(offset / 8) << STEP_OFFSET_SHIFT;
 }
@@ -88,15 +85,15 @@ __attribute__((noinline)) static bool by_tables(const struct unwind_image *image
 						bool behind_call, uint64_t *ret_step)
 {
 	struct unwind_entry entry;
-	struct unwind_row row;
+	struct cfi_row row;
 
-	if (!exact && !behind_call && unwind_tables_find(image, at + 1, &entry, &row) && entry.start == at + 1) {
+	if (!exact && !behind_call && unwind_tables_find(image, at + 1, &entry, &row) && entry.code.start == at + 1) {
 		*ret_step = STEP_ROOT | STEP_BY_HAND;
 		return true;
 	}
 	if (!unwind_tables_find(image, at, &entry, &row))
 		return false;
-	*ret_step = pack(image, &entry, &row);
+	*ret_step = pack(&entry.section, &row);
 	return true;
 }
 

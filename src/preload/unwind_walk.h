@@ -4,13 +4,12 @@
 #ifndef ASSAY_PRELOAD_UNWIND_WALK_H
 #define ASSAY_PRELOAD_UNWIND_WALK_H
 
+#include "cfi/frame.h"
 #include "preload/unwind.h"
 #include "preload/unwind_cache.h"
-#include "preload/unwind_expression.h"
 #include "preload/unwind_memory.h"
 #include "preload/unwind_module.h"
 
-#define UNWIND_ALL_VALID ((1u << UNWIND_REGISTERS) - 1)
 /* What a call preserves: rbx, rbp, rsp, r12 .. r15, and the return address as rip. */
 #define UNWIND_KEPT_VALID (1u << 3 | 1u << 6 | 1u << 7 | 15u << 12 | 1u << 16)
 #define UNWIND_ANNOUNCED 128u
@@ -24,7 +23,7 @@ struct unwind_remembered {
 };
 
 struct unwind_walk {
-	struct unwind_registers registers; /* of the frame under consideration */
+	struct cfi_registers registers; /* of the frame under consideration */
 	struct unwind_memory memory;
 	const struct unwind_options *options;
 	struct unwind_remembered *remembered; /* NULL: none */
@@ -64,7 +63,7 @@ bool unwind_can_return_oddly_to(struct unwind_walk *w, uint64_t step, uintptr_t 
 static inline bool unwind_can_return_to(struct unwind_walk *w, uint64_t step, uintptr_t cfa, uintptr_t address,
 					uint64_t *ret_next)
 {
-	if (cfa > w->registers.value[UNWIND_RSP] && address) {
+	if (cfa > w->registers.value[CFI_RSP] && address) {
 		*ret_next = unwind_step_from(w, address - 1, false);
 		if (*ret_next & STEP_BEHIND_CALL)
 			return true;
@@ -75,8 +74,8 @@ static inline bool unwind_can_return_to(struct unwind_walk *w, uint64_t step, ui
 /* Moves to the caller, whose stack pointer is `cfa`. */
 static inline void unwind_move(struct unwind_walk *w, uintptr_t cfa, uintptr_t address, uint64_t next)
 {
-	w->registers.value[UNWIND_RSP] = cfa;
-	w->registers.value[UNWIND_RIP] = address;
+	w->registers.value[CFI_RSP] = cfa;
+	w->registers.value[CFI_RIP] = address;
 	w->registers.valid &= UNWIND_KEPT_VALID;
 	w->exact = unwind_step_kind(next) == STEP_SIGNAL;
 	w->at = w->exact ? address : address - 1;

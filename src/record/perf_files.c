@@ -24,7 +24,7 @@ struct perf_file {
 	uint32_t module;
 	struct segment *segments; /* executable ones */
 	size_t segment_count;
-	struct cfi *tables;
+	struct perf_tables *tables;
 	bool tables_tried;
 };
 
@@ -33,7 +33,7 @@ struct perf_files {
 	struct perf_unwinder *unwinder;
 	struct perf_file *buckets[BUCKETS];
 	size_t tables_size;
-	struct cfi *vdso;
+	struct perf_tables *vdso;
 	bool vdso_tried;
 };
 
@@ -57,13 +57,13 @@ void perf_files_free(struct perf_files *f)
 			struct perf_file *file = f->buckets[i];
 
 			f->buckets[i] = file->next;
-			cfi_free(file->tables);
+			perf_tables_free(file->tables);
 			free(file->segments);
 			free(file->path);
 			free(file);
 		}
 	}
-	cfi_free(f->vdso);
+	perf_tables_free(f->vdso);
 	free(f);
 }
 
@@ -163,7 +163,7 @@ static void forget_tables(struct perf_files *f)
 		for (struct perf_file *file = f->buckets[i]; file; file = file->next) {
 			if (!file->tables)
 				continue;
-			cfi_free(file->tables);
+			perf_tables_free(file->tables);
 			file->tables = NULL;
 			file->tables_tried = false;
 		}
@@ -171,7 +171,7 @@ static void forget_tables(struct perf_files *f)
 	f->tables_size = 0;
 }
 
-const struct cfi *perf_file_tables(struct perf_files *f, struct perf_file *file)
+const struct perf_tables *perf_file_tables(struct perf_files *f, struct perf_file *file)
 {
 	int fd = module_files_fd(f->files, file->module);
 
@@ -180,25 +180,25 @@ const struct cfi *perf_file_tables(struct perf_files *f, struct perf_file *file)
 	if (f->tables_size > TABLES_TOGETHER)
 		forget_tables(f);
 	file->tables_tried = true;
-	file->tables = fd >= 0 ? cfi_read(fd) : NULL;
+	file->tables = fd >= 0 ? perf_tables_read(fd) : NULL;
 	if (file->tables)
-		f->tables_size += cfi_size(file->tables);
+		f->tables_size += perf_tables_size(file->tables);
 	return file->tables;
 }
 
 /* Ours is the same as that of any process of our class on this kernel. */
-static struct cfi *read_vdso(void)
+static struct perf_tables *read_vdso(void)
 {
 	const Elf64_Ehdr *head = (const Elf64_Ehdr *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	const Elf64_Phdr *segments = head ? (const Elf64_Phdr *)((const char *)head + head->e_phoff) : NULL;
 
 	for (size_t i = 0; segments && i < head->e_phnum; i++)
 		if (segments[i].p_type == PT_LOAD)
-			return cfi_of_image(head, segments[i].p_offset + segments[i].p_filesz);
+			return perf_tables_of_image(head, segments[i].p_offset + segments[i].p_filesz);
 	return NULL;
 }
 
-const struct cfi *perf_files_vdso(struct perf_files *f)
+const struct perf_tables *perf_files_vdso(struct perf_files *f)
 {
 	if (!f->vdso_tried && sizeof(void *) == 8)
 		f->vdso = read_vdso();

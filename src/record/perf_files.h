@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "record/cfi.h"
+#include "record/perf_tables.h"
 #include "record/module_files.h"
 #include "record/perf_records.h"
 #include "record/perf_unwind.h"
@@ -28,7 +28,7 @@ const char *perf_file_path(const struct perf_file *file);
 uint64_t perf_file_bias(const struct perf_file *file, uint64_t start, uint64_t offset);
 
 /* Borrowed until the next call; NULL: none. */
-const struct cfi *perf_file_tables(struct perf_files *f, struct perf_file *file);
-const struct cfi *perf_files_vdso(struct perf_files *f);
+const struct perf_tables *perf_file_tables(struct perf_files *f, struct perf_file *file);
+const struct perf_tables *perf_files_vdso(struct perf_files *f);
 
 #endif

@@ -5,11 +5,7 @@
 
 #include <stdint.h>
 
-/* DWARF's numbers of x86-64: 0-15 the registers, 16 the return address, which here is the place in the code. */
-#define CFI_RBP 6
-#define CFI_RSP 7
-#define CFI_RIP 16
-#define CFI_REGISTERS 17
+#include "cfi/row.h"
 
 /* Bytes of the stack that a sample copies, what lies at the stack pointer first. */
 #define PERF_STACK_BYTES 16384u

@@ -9,6 +9,7 @@
 #include "record/perf_account.h"
 #include "record/perf_files.h"
 #include "record/perf_processes.h"
+#include "record/perf_registers.h"
 #include "record/perf_rings.h"
 #include "record/perf_unwind.h"
 #include "record/sampling_recorder.h"
@@ -106,7 +107,7 @@ static int perf_begin(void *state, pid_t command, struct error *err)
 	return 0;
 }
 
-static bool code_at(void *context, uint64_t address, const struct cfi **ret_cfi, uint64_t *ret_bias)
+static bool code_at(void *context, uint64_t address, const struct perf_tables **ret_tables, uint64_t *ret_bias)
 {
 	struct place *at = context;
 	const struct perf_code *code = perf_process_code(at->s->processes, at->process, address);
@@ -114,7 +115,7 @@ static bool code_at(void *context, uint64_t address, const struct cfi **ret_cfi,
 	if (!code)
 		return false;
 	*ret_bias = code->bias;
-	*ret_cfi = code->kind == PERF_CODE_FILE   ? perf_file_tables(at->s->files, code->file)
+	*ret_tables = code->kind == PERF_CODE_FILE   ? perf_file_tables(at->s->files, code->file)
 		   : code->kind == PERF_CODE_VDSO ? perf_files_vdso(at->s->files)
 						  : NULL;
 	return true;

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS 2048 /* a power of two */
+#include "cfi/frame.h"
+
+#define ROWS 8192 /* a power of two */
 
 struct remembered {
-	const struct cfi *cfi; /* NULL: nothing is remembered here */
+	const struct perf_tables *tables; /* NULL: nothing is remembered here */
 	uint64_t address;
 	bool found;
 	struct cfi_row row;
@@ -21,7 +23,7 @@ struct walk {
 	struct perf_unwinder *unwinder;
 	const struct perf_stack *stack;
 	uint64_t low; /* address of the copied bytes */
-	uint64_t registers[CFI_REGISTERS];
+	struct cfi_registers registers; /* all valid: what calls do not preserve is as it was further in */
 	bool beyond;  /* memory was wanted that lies above the copied piece */
 	perf_unwind_code code;
 	void *context;
@@ -42,18 +44,18 @@ void perf_unwinder_free(struct perf_unwinder *u)
 void perf_unwinder_forget(struct perf_unwinder *u)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		u->rows[i].cfi = NULL;
+		u->rows[i].tables = NULL;
 }
 
-static const struct cfi_row *find_row(struct perf_unwinder *u, const struct cfi *cfi, uint64_t address)
+static const struct cfi_row *find_row(struct perf_unwinder *u, const struct perf_tables *tables, uint64_t address)
 {
-	uint64_t hash = (address ^ (uintptr_t)cfi >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = (address ^ (uintptr_t)tables >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 	struct remembered *r = &u->rows[hash >> 32 & (ROWS - 1)];
 
-	if (r->cfi != cfi || r->address != address) {
-		r->cfi = cfi;
+	if (r->tables != tables || r->address != address) {
+		r->tables = tables;
 		r->address = address;
-		r->found = cfi_find(cfi, address, &r->row);
+		r->found = perf_tables_find(tables, address, &r->row);
 	}
 	return r->found ? &r->row : NULL;
 }
@@ -73,70 +75,63 @@ static bool read_memory(void *context, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-static bool apply(struct walk *w, const struct cfi_rule *rule, const uint64_t *before, uint64_t cfa, uint64_t *value)
+/* Where nothing says what the caller has in a register, it keeps what is in it: it is not needed there. */
+static bool apply(const struct cfi_frame *frame, unsigned number, uint64_t cfa, uint64_t *value)
 {
-	uint64_t at;
+	cfi_rule rule = frame->row->rules[number];
+	uint64_t found;
 
-	switch (rule->kind) {
-	case CFI_OFFSET:
+	if (cfi_rule_kind(rule) == CFI_UNDEFINED)
+		return true;
+	switch (cfi_frame_find(frame, number, cfa, &found)) {
+	case CFI_FOUND_VALUE:
+		*value = found;
+		return true;
+	case CFI_FOUND_SAVED:
 		/* Below the stack pointer: an epilogue has popped it already, and tables do not bother to say so. */
-		if (cfa + (uint64_t)rule->offset < before[CFI_RSP])
-			return true;
-		return read_memory(w, cfa + (uint64_t)rule->offset, value);
-	case CFI_VALUE_OFFSET:
-		*value = cfa + (uint64_t)rule->offset;
-		return true;
-	case CFI_REGISTER:
-		*value = before[rule->other];
-		return true;
-	case CFI_EXPRESSION:
-		return cfi_evaluate(rule, before, &cfa, read_memory, w, &at) && read_memory(w, at, value);
-	case CFI_VALUE_EXPRESSION:
-		return cfi_evaluate(rule, before, &cfa, read_memory, w, value);
-	default: /* what is undefined is not needed by those who say so */
-		return true;
+		return found < frame->registers->value[CFI_RSP] || read_memory(frame->context, found, value);
+	case CFI_NOT_FOUND:
+		break;
 	}
+	return false;
 }
 
-static enum step step_by_table(struct walk *w, const struct cfi_row *row)
+static enum step step_by_table(struct walk *w, const struct cfi_section *section, const struct cfi_row *row)
 {
-	uint64_t before[CFI_REGISTERS], cfa;
+	struct cfi_registers before = w->registers;
+	struct cfi_frame frame = {section, row, &before, read_memory, w};
+	uint64_t cfa, *value = w->registers.value;
 
-	memcpy(before, w->registers, sizeof before);
-	if (row->cfa.kind == CFI_VALUE_OFFSET)
-		cfa = before[row->cfa.other] + (uint64_t)row->cfa.offset;
-	else if (!cfi_evaluate(&row->cfa, before, NULL, read_memory, w, &cfa))
-		return STEP_STUCK;
-	if (row->rules[CFI_RIP].kind == CFI_UNDEFINED)
+	if (cfi_rule_kind(row->rules[CFI_RIP]) == CFI_UNDEFINED)
 		return STEP_END;
-	/* A signal may have come on another stack; else each frame lies above the one before. */
-	if (!row->signal && cfa <= before[CFI_RSP])
+	if (!cfi_frame_cfa(&frame, &cfa))
 		return STEP_STUCK;
-	w->registers[CFI_RSP] = cfa;
-	for (size_t i = 0; i < CFI_REGISTERS; i++)
-		if (row->rules[i].kind != CFI_SAME && !apply(w, &row->rules[i], before, cfa, &w->registers[i]))
+	/* A signal may have come on another stack; else each frame lies above the one before. */
+	if (!row->signal_frame && cfa <= before.value[CFI_RSP])
+		return STEP_STUCK;
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+		if (!apply(&frame, i, cfa, &value[i]))
 			return STEP_STUCK;
-	if (row->rules[CFI_RIP].kind == CFI_SAME || w->registers[CFI_RIP] == 0)
-		return w->registers[CFI_RIP] == 0 ? STEP_END : STEP_STUCK;
-	return row->signal ? STEP_INTERRUPTED : STEP_CALLER;
+	if (value[CFI_RIP] == 0)
+		return STEP_END;
+	return row->signal_frame ? STEP_INTERRUPTED : STEP_CALLER;
 }
 
 /* push %rbp; mov %rsp, %rbp at the beginning of each function: the caller's frame pointer, and above it the address to
  * return to. A first frame begins at 0. */
 static enum step step_by_frame_pointer(struct walk *w)
 {
-	uint64_t at = w->registers[CFI_RBP], pointer, caller;
+	uint64_t *value = w->registers.value, at = value[CFI_RBP], pointer, caller;
 
 	if (at == 0)
 		return STEP_END;
-	if (at % 8 != 0 || at < w->registers[CFI_RSP] || !read_memory(w, at, &pointer) ||
-	    !read_memory(w, at + 8, &caller))
+	if (at % 8 != 0 || at < value[CFI_RSP] || !read_memory(w, at, &pointer) || !read_memory(w, at + 8, &caller))
 		return STEP_STUCK;
 	if (caller == 0)
 		return STEP_END;
-	w->registers[CFI_RSP] = at + 16;
-	w->registers[CFI_RBP] = pointer;
-	w->registers[CFI_RIP] = caller;
+	value[CFI_RSP] = at + 16;
+	value[CFI_RBP] = pointer;
+	value[CFI_RIP] = caller;
 	return STEP_CALLER;
 }
 
@@ -144,14 +139,14 @@ static enum step step_by_frame_pointer(struct walk *w)
 static enum step step(struct walk *w, uint64_t address)
 {
 	const struct cfi_row *row = NULL;
-	const struct cfi *cfi = NULL;
+	const struct perf_tables *tables = NULL;
 	uint64_t bias = 0;
 
-	if (!w->code(w->context, address, &cfi, &bias))
+	if (!w->code(w->context, address, &tables, &bias))
 		return STEP_STUCK;
-	if (cfi)
-		row = find_row(w->unwinder, cfi, address - bias);
-	return row ? step_by_table(w, row) : step_by_frame_pointer(w);
+	if (tables)
+		row = find_row(w->unwinder, tables, address - bias);
+	return row ? step_by_table(w, perf_tables_section(tables), row) : step_by_frame_pointer(w);
 }
 
 size_t perf_unwind(struct perf_unwinder *u, const struct perf_stack *stack, perf_unwind_code code, void *context,
@@ -162,10 +157,11 @@ size_t perf_unwind(struct perf_unwinder *u, const struct perf_stack *stack, perf
 	uint64_t address = stack->registers[CFI_RIP];
 	size_t count = 0;
 
-	memcpy(w.registers, stack->registers, sizeof w.registers);
+	memcpy(w.registers.value, stack->registers, sizeof w.registers.value);
+	w.registers.valid = CFI_ALL_VALID;
 	for (;;) {
 		enum step went;
-		const struct cfi *cfi;
+		const struct perf_tables *tables;
 		uint64_t bias;
 
 		frames[count++] = address;
@@ -176,9 +172,9 @@ size_t perf_unwind(struct perf_unwinder *u, const struct perf_stack *stack, perf
 						    : PERF_UNWIND_STUCK;
 			return count;
 		}
-		address = w.registers[CFI_RIP] - (went == STEP_CALLER);
+		address = w.registers.value[CFI_RIP] - (went == STEP_CALLER);
 		/* What is no code was no return address. */
-		if (!code(context, address, &cfi, &bias)) {
+		if (!code(context, address, &tables, &bias)) {
 			*ret_end = PERF_UNWIND_STUCK;
 			return count;
 		}

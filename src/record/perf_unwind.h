@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/cfi.h"
+#include "record/perf_tables.h"
 
 struct perf_stack {
 	uint64_t registers[CFI_REGISTERS];
@@ -17,9 +17,10 @@ struct perf_stack {
 	size_t size;
 };
 
-/* What lies at an address: false where nothing is known to be mapped there as code. *ret_cfi: its tables, NULL for
+/* What lies at an address: false where nothing is known to be mapped there as code. *ret_tables: its tables, NULL for
  * none; *ret_bias: an address less this is the tables'. */
-typedef bool (*perf_unwind_code)(void *context, uint64_t address, const struct cfi **ret_cfi, uint64_t *ret_bias);
+typedef bool (*perf_unwind_code)(void *context, uint64_t address, const struct perf_tables **ret_tables,
+				 uint64_t *ret_bias);
 
 enum perf_unwind_end {
 	PERF_UNWIND_COMPLETE, /* reached code that says it has no caller */
@@ -29,7 +30,7 @@ enum perf_unwind_end {
 
 struct perf_unwinder;
 
-/* NULL when out of memory. It remembers rows of tables between walks (1 MiB). */
+/* NULL when out of memory. It remembers rows of tables between walks (below 1 MiB). */
 struct perf_unwinder *perf_unwinder_new(void);
 void perf_unwinder_free(struct perf_unwinder *u); /* NULL accepted */
 

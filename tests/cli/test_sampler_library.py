@@ -17,7 +17,7 @@ from rings import LIBRARY, NO_ROOM, RESTRICTED, SIGNAL_TAKEN, TIMER_REFUSED, Rin
 
 WRAPPED = """
 pthread_create thrd_create clone _Fork pthread_setname_np prctl dlclose
-_exit _Exit execve execv execvpe execvp fexecve
+syscall _exit _Exit execve execv execvpe execvp fexecve
 sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sighold sigignore siginterrupt
 sigprocmask pthread_sigmask sigwait sigwaitinfo sigtimedwait signalfd sigaltstack
 """.split()
@@ -169,6 +169,24 @@ def test_forbidden_system_calls_are_not_made(tmp_path, targets):
     got = under_sampler(tmp_path, targets("sampled_limits"), "strict", folder=tmp_path / "strict")
     assert (got.status, got.stdout) == (0, "alive\n")
     assert got.rings[0].header.trouble & RESTRICTED
+
+
+def test_a_filter_past_prctl_is_noticed(tmp_path, targets):
+    need("root", os.geteuid() == 0, "only root may restrict itself without giving up new privileges")
+    got = under_sampler(tmp_path, targets("sampled_limits"), "raw")
+    assert (got.status, got.stdout) == (0, "alive\n")
+    assert got.rings[0].header.trouble & RESTRICTED
+
+
+def test_a_second_restriction_is_noticed(tmp_path, targets):
+    got = under_sampler(tmp_path, targets("sampled_limits"), "both")
+    assert (got.status, got.stdout) == (0, "alive\n")
+
+
+def test_a_small_stack_of_a_library_is_seen(tmp_path, targets):
+    got = under_sampler(tmp_path, targets("sampled_early"))
+    assert got.status == 0
+    assert got.rings[0].cpu_s > 0.05
 
 
 def test_threads_made_under_restrictions_are_counted(tmp_path, targets):

@@ -17,14 +17,14 @@ static void require(int condition)
 		abort();
 }
 
-static bool code_at(void *context, uint64_t address, const struct cfi **ret_cfi, uint64_t *ret_bias)
+static bool code_at(void *context, uint64_t address, const struct perf_tables **ret_tables, uint64_t *ret_bias)
 {
-	*ret_cfi = context;
+	*ret_tables = context;
 	*ret_bias = 0;
 	return address < 0x1000000;
 }
 
-static void walk_from(struct cfi *cfi, uint64_t address, const uint8_t *data, size_t size)
+static void walk_from(struct perf_tables *tables, uint64_t address, const uint8_t *data, size_t size)
 {
 	static struct perf_unwinder *u; /* one for all: it is large */
 	struct perf_stack stack = {.bytes = data, .size = size};
@@ -37,23 +37,23 @@ static void walk_from(struct cfi *cfi, uint64_t address, const uint8_t *data, si
 	for (size_t i = 0; i < CFI_REGISTERS; i++)
 		stack.registers[i] = 0x10000 + 8 * i;
 	stack.registers[CFI_RIP] = address;
-	count = perf_unwind(u, &stack, code_at, cfi, frames, FRAMES_MAX, &end);
+	count = perf_unwind(u, &stack, code_at, tables, frames, FRAMES_MAX, &end);
 	require(count >= 1 && count <= FRAMES_MAX && frames[0] == address);
 	perf_unwinder_forget(u);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct cfi *cfi = cfi_of_tables(data, size, TABLES_AT);
-	struct cfi *image = cfi_of_image(data, size);
+	struct perf_tables *tables = perf_tables_of_bytes(data, size, TABLES_AT);
+	struct perf_tables *image = perf_tables_of_image(data, size);
 
-	for (uint64_t address = 0; cfi && address < 0x3000; address += 0x111) {
+	for (uint64_t address = 0; tables && address < 0x3000; address += 0x111) {
 		struct cfi_row row;
 
-		if (cfi_find(cfi, address, &row))
-			walk_from(cfi, address, data, size);
+		if (perf_tables_find(tables, address, &row))
+			walk_from(tables, address, data, size);
 	}
-	cfi_free(cfi);
-	cfi_free(image);
+	perf_tables_free(tables);
+	perf_tables_free(image);
 	return 0;
 }

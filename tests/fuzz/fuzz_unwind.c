@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cfi/frame.h"
 #include "preload/unwind_cache.h"
 #include "preload/unwind_code.h"
-#include "preload/unwind_expression.h"
+#include "preload/unwind_memory.h"
 #include "preload/unwind_tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,25 +19,28 @@ static void require(int condition)
 		abort();
 }
 
-/* Evaluates whatever a row says by expressions. */
-static void evaluate(const struct unwind_image *image, const struct unwind_entry *entry, const struct unwind_row *row)
+static bool read_memory(void *context, uint64_t at, uint64_t *ret_value)
+{
+	return unwind_read(context, at, ret_value);
+}
+
+/* Looks for whatever a row says, be it by expressions. */
+static void find_all(const struct unwind_entry *entry, const struct cfi_row *row)
 {
 	static const uint64_t stack[8] = {1, 2, 3};
 	struct unwind_options options = {.known = {(uintptr_t)stack, (uintptr_t)(stack + 8)}};
-	struct unwind_registers registers = {.valid = (1u << UNWIND_REGISTERS) - 1};
+	struct cfi_registers registers = {.valid = CFI_ALL_VALID};
 	struct unwind_memory memory;
-	uint64_t value;
+	struct cfi_frame frame = {&entry->section, row, &registers, read_memory, &memory};
+	uint64_t cfa, value;
 
 	unwind_memory_init(&memory, &options);
-	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		registers.value[i] = (uintptr_t)(stack + i % 8);
-	for (unsigned i = 0; i < UNWIND_KEPT; i++)
-		if (unwind_rule_kind(row->rules[i]) == RULE_AT || unwind_rule_kind(row->rules[i]) == RULE_EXPRESSION)
-			unwind_expression(image, entry->base + (uintptr_t)(intptr_t)unwind_rule_value(row->rules[i]),
-					  &registers, &memory, true, registers.value[UNWIND_RSP], &value);
-	if (row->cfa_expression)
-		unwind_expression(image, entry->base + (uintptr_t)(intptr_t)row->cfa_value, &registers, &memory, false,
-				  0, &value);
+	if (!cfi_frame_cfa(&frame, &cfa))
+		cfa = registers.value[CFI_RSP];
+	for (unsigned i = 0; i < CFI_REGISTERS; i++)
+		cfi_frame_find(&frame, i, cfa, &value);
 }
 
 static void read_code(const struct unwind_image *image, const uint8_t *module, size_t size)
@@ -59,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct unwind_image image = {.segments = 1, .code = 1};
 	struct unwind_entry entry;
-	struct unwind_row row;
+	struct cfi_row row;
 	uint64_t pc;
 	uint32_t header;
 	uint8_t *module;
@@ -77,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image.header = image.base + header;
 	pc += image.base;
 	if (unwind_tables_find(&image, pc, &entry, &row)) {
-		require(pc >= entry.start && pc < entry.end);
-		evaluate(&image, &entry, &row);
+		require(pc >= entry.code.start && pc - entry.code.start < entry.code.size);
+		find_all(&entry, &row);
 	}
 	read_code(&image, module, size);
 	free(module);

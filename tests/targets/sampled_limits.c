@@ -52,8 +52,11 @@ static void spin_blindly(void)
 		sampled_sink = sampled_sink * 6364136223846793005u + 1442695040888963407u;
 }
 
-static int restricted(int strict)
+/* how: "filter" by prctl, "raw" by the system call and with the rights of root only, "strict", "both" after what makes
+ * a filter possible. */
+static int restricted(const char *how)
 {
+	int strict = *how == 's' || *how == 'b';
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW(SYS_read),
@@ -66,7 +69,12 @@ static int restricted(int strict)
 	};
 	struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
 
-	if (strict) {
+	if (*how == 'b' && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return sampled_fail("prctl");
+	if (*how == 'r') {
+		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) != 0)
+			return sampled_fail("seccomp");
+	} else if (strict) {
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
 			return sampled_fail("seccomp");
 	} else if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -210,8 +218,9 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "jumps";
 	int number = argc > 2 ? atoi(argv[2]) : 0;
 
-	if (strcmp(how, "filter") == 0 || strcmp(how, "strict") == 0)
-		return restricted(*how == 's');
+	if (strcmp(how, "filter") == 0 || strcmp(how, "raw") == 0 || strcmp(how, "strict") == 0 ||
+	    strcmp(how, "both") == 0)
+		return restricted(how);
 	if (strcmp(how, "nnp") == 0)
 		return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || in_thread();
 	if (strcmp(how, "deep") == 0)

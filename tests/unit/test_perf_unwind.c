@@ -24,7 +24,7 @@
 /* What is loaded in this process, read from its files as a recorder would. */
 struct loaded {
 	uintptr_t start, end, bias;
-	struct cfi *cfi;
+	struct perf_tables *tables;
 };
 
 static struct loaded loaded[FILES_MAX];
@@ -34,7 +34,7 @@ static int load_one(struct dl_phdr_info *info, size_t size, void *context)
 {
 	const char *path = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct cfi *cfi = fd >= 0 ? cfi_read(fd) : NULL;
+	struct perf_tables *tables = fd >= 0 ? perf_tables_read(fd) : NULL;
 
 	(void)size, (void)context;
 	for (size_t i = 0; i < info->dlpi_phnum && loaded_count < FILES_MAX; i++) {
@@ -43,20 +43,20 @@ static int load_one(struct dl_phdr_info *info, size_t size, void *context)
 		if (p->p_type == PT_LOAD && p->p_flags & PF_X)
 			loaded[loaded_count++] = (struct loaded){info->dlpi_addr + p->p_vaddr,
 								 info->dlpi_addr + p->p_vaddr + p->p_memsz,
-								 info->dlpi_addr, cfi};
+								 info->dlpi_addr, tables};
 	}
 	if (fd >= 0)
 		close(fd);
 	return 0;
 }
 
-static bool code_at(void *context, uint64_t address, const struct cfi **ret_cfi, uint64_t *ret_bias)
+static bool code_at(void *context, uint64_t address, const struct perf_tables **ret_tables, uint64_t *ret_bias)
 {
 	const bool *without = context;
 
 	for (size_t i = 0; i < loaded_count; i++)
 		if (address >= loaded[i].start && address < loaded[i].end) {
-			*ret_cfi = without && *without ? NULL : loaded[i].cfi;
+			*ret_tables = without && *without ? NULL : loaded[i].tables;
 			*ret_bias = loaded[i].bias;
 			return true;
 		}

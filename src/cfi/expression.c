@@ -1,10 +1,8 @@
-/* A small stack machine: see unwind_expression.h. */
-#include "preload/unwind_expression.h"
+/* A small stack machine: see expression.h. */
+#include "cfi/expression.h"
 
-#include "preload/unwind_reader.h"
-
-#define DEPTH_MAX 8u
-#define STEPS_MAX 64u
+#define DEPTH_MAX 16u
+#define STEPS_MAX 256u /* there are jumps */
 
 enum {
 	OP_ADDR = 0x03,
@@ -48,8 +46,7 @@ struct machine {
 	uint64_t stack[DEPTH_MAX];
 	unsigned depth;
 	bool bad;
-	const struct unwind_registers *registers;
-	struct unwind_memory *memory;
+	const struct cfi_frame *frame;
 };
 
 static void push(struct machine *m, uint64_t value)
@@ -71,16 +68,16 @@ static uint64_t pop(struct machine *m)
 
 static void push_register(struct machine *m, uint64_t number, int64_t offset)
 {
-	if (number >= UNWIND_REGISTERS || !(m->registers->valid >> number & 1))
+	if (number >= CFI_REGISTERS || !(m->frame->registers->valid >> number & 1))
 		m->bad = true;
 	else
-		push(m, m->registers->value[number] + (uint64_t)offset);
+		push(m, m->frame->registers->value[number] + (uint64_t)offset);
 }
 
-static void push_constant(struct machine *m, struct unwind_reader *r, uint8_t op)
+static void push_constant(struct machine *m, struct cfi_bytes *b, uint8_t op)
 {
 	unsigned size = 1u << (op - OP_CONST1U) / 2, unused = 64 - 8 * size;
-	uint64_t value = unwind_read_bytes(r, size);
+	uint64_t value = cfi_fixed(b, size);
 
 	if ((op - OP_CONST1U) & 1)
 		value = (uint64_t)((int64_t)(value << unused) >> unused);
@@ -91,7 +88,7 @@ static void load(struct machine *m, unsigned size)
 {
 	uint64_t value;
 
-	if (size == 0 || size > 8 || !unwind_read(m->memory, pop(m), &value))
+	if (size == 0 || size > 8 || !m->frame->memory(m->frame->context, pop(m), &value))
 		m->bad = true;
 	else
 		push(m, size < 8 ? value & (((uint64_t)1 << 8 * size) - 1) : value);
@@ -158,47 +155,47 @@ static bool run_binary(struct machine *m, uint8_t op)
 	return true;
 }
 
-static void jump(struct unwind_reader *r, const uint8_t *start, bool taken)
+static void jump(struct cfi_bytes *b, const uint8_t *start, bool taken)
 {
-	int16_t distance = (int16_t)unwind_read_bytes(r, 2);
+	int16_t distance = (int16_t)cfi_fixed(b, 2);
 
-	if (!taken || r->bad)
+	if (!taken || b->bad)
 		return;
-	if (distance < start - r->at || distance > r->end - r->at)
-		r->bad = true;
+	if (distance < start - b->at || distance > b->end - b->at)
+		b->bad = true;
 	else
-		r->at += distance;
+		b->at += distance;
 }
 
-static void run_one(struct machine *m, struct unwind_reader *r, const uint8_t *start)
+static void run_one(struct machine *m, struct cfi_bytes *b, const uint8_t *start)
 {
-	uint8_t op = unwind_read_u8(r);
+	uint8_t op = cfi_byte(b);
 	uint64_t a, number;
 
 	if (op >= OP_LIT0 && op < OP_REG0) {
 		push(m, op - OP_LIT0);
 	} else if (op >= OP_BREG0 && op < OP_BREG0 + 32) {
-		push_register(m, op - OP_BREG0, unwind_read_sleb(r));
+		push_register(m, op - OP_BREG0, cfi_sleb(b));
 	} else if (op >= OP_CONST1U && op < OP_CONSTU) {
-		push_constant(m, r, op);
+		push_constant(m, b, op);
 	} else if (op != OP_PLUS_UCONST && run_binary(m, op)) {
 		return;
 	} else {
 		switch (op) {
 		case OP_ADDR:
-			push(m, unwind_read_bytes(r, 8));
+			push(m, cfi_fixed(b, 8));
 			break;
 		case OP_DEREF:
 			load(m, 8);
 			break;
 		case OP_DEREF_SIZE:
-			load(m, unwind_read_u8(r));
+			load(m, cfi_byte(b));
 			break;
 		case OP_CONSTU:
-			push(m, unwind_read_uleb(r));
+			push(m, cfi_uleb(b));
 			break;
 		case OP_CONSTS:
-			push(m, (uint64_t)unwind_read_sleb(r));
+			push(m, (uint64_t)cfi_sleb(b));
 			break;
 		case OP_DUP:
 			a = pop(m);
@@ -227,17 +224,17 @@ static void run_one(struct machine *m, struct unwind_reader *r, const uint8_t *s
 			push(m, ~pop(m));
 			break;
 		case OP_PLUS_UCONST:
-			push(m, pop(m) + unwind_read_uleb(r));
+			push(m, pop(m) + cfi_uleb(b));
 			break;
 		case OP_BRA:
-			jump(r, start, pop(m) != 0);
+			jump(b, start, pop(m) != 0);
 			break;
 		case OP_SKIP:
-			jump(r, start, true);
+			jump(b, start, true);
 			break;
 		case OP_BREGX:
-			number = unwind_read_uleb(r);
-			push_register(m, number, unwind_read_sleb(r));
+			number = cfi_uleb(b);
+			push_register(m, number, cfi_sleb(b));
 			break;
 		case OP_NOP:
 			break;
@@ -247,26 +244,27 @@ static void run_one(struct machine *m, struct unwind_reader *r, const uint8_t *s
 	}
 }
 
-bool unwind_expression(const struct unwind_image *image, uintptr_t at, const struct unwind_registers *registers,
-		       struct unwind_memory *memory, bool with_cfa, uint64_t cfa, uint64_t *ret_value)
+bool cfi_evaluate(const struct cfi_frame *frame, int32_t place, const uint64_t *first, uint64_t *ret_value)
 {
-	struct machine m = {.registers = registers, .memory = memory};
-	uintptr_t low, limit = unwind_image_limit(image, at, &low);
-	struct unwind_reader r = {(const uint8_t *)at, (const uint8_t *)limit, !limit};
-	uint64_t length = unwind_read_uleb(&r);
-	const uint8_t *start = r.at;
+	struct cfi_bytes b = cfi_section_bytes(frame->section, place);
+	struct machine m;
+	uint64_t length = cfi_uleb(&b);
+	const uint8_t *start = b.at;
 
-	if (r.bad || length > (uint64_t)(r.end - r.at))
+	m.depth = 0;
+	m.bad = false;
+	m.frame = frame;
+	if (b.bad || length > (uint64_t)(b.end - b.at))
 		return false;
-	r.end = r.at + length;
-	if (with_cfa)
-		push(&m, cfa);
-	for (unsigned steps = 0; r.at < r.end && !m.bad && !r.bad; steps++) {
+	b.end = b.at + length;
+	if (first)
+		push(&m, *first);
+	for (unsigned steps = 0; b.at < b.end && !m.bad && !b.bad; steps++) {
 		if (steps == STEPS_MAX)
 			return false;
-		run_one(&m, &r, start);
+		run_one(&m, &b, start);
 	}
-	if (m.bad || r.bad || !m.depth)
+	if (m.bad || b.bad || !m.depth)
 		return false;
 	*ret_value = m.stack[m.depth - 1];
 	return true;
