@@ -104,6 +104,17 @@ static bool follow(Dwarf_Die *die, unsigned name)
 	return true;
 }
 
+/* A class without a name. Compilers number lambdas; the tables only have the line where one stands. */
+static void put_unnamed(struct buf *out, Dwarf_Die *scope, const char *function)
+{
+	int line;
+
+	if (function && strcmp(function, "operator()") == 0 && dwarf_decl_line(scope, &line) == 0 && line > 0)
+		buf_printf(out, "{lambda at line %d}::", line);
+	else
+		buf_puts(out, "(unnamed)::");
+}
+
 /* The scopes around the declaration of a function, outermost first, as "outer::inner::". */
 static void put_scopes(struct buf *out, const Dwarf_Die *of)
 {
@@ -125,7 +136,14 @@ static void put_scopes(struct buf *out, const Dwarf_Die *of)
 		case DW_TAG_class_type:
 		case DW_TAG_union_type:
 		case DW_TAG_enumeration_type:
-			buf_printf(out, "%s::", name ? name : "(unnamed)");
+			if (name)
+				buf_printf(out, "%s::", name);
+			else
+				put_unnamed(out, &scopes[i], dwarf_diename(&die));
+			break;
+		case DW_TAG_subprogram: /* around a class of its own */
+			if (name)
+				buf_printf(out, "%s::", name);
 			break;
 		default:
 			break;

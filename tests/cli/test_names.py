@@ -274,6 +274,14 @@ def test_cxx_names_are_those_of_addr2line(ask, tmp_path, flags):
     assert not any(name.startswith("_Z") for name in rows)
 
 
+def test_an_inlined_lambda_is_called_one(ask, tmp_path):
+    path = compiled(tmp_path, "g++", "named_lambda.cc", "-O2", "-g")
+    names = ask(path, instructions(path)[".text"])
+    inlined = {frame.name for frames in names.at.values() for frame in frames[:-1]}
+    assert any(name.startswith("main::{lambda at line 16}::operator()") for name in inlined)
+    assert not any("unnamed" in name for name in inlined)
+
+
 def test_with_less_detail_the_outermost_names_stay(ask, tmp_path):
     path = compiled(tmp_path, "g++", "named_shapes.cc", "-g", "-O2", "-std=c++17", "-Wl,--build-id")
     code = instructions(path)[".text"]
