@@ -14,8 +14,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("ASSAY_BUILD", "build")).resolve()
 
-# A shell that starts the tests in the background has them ignore SIGINT, and what they start would, too.
+# A shell that starts the tests in the background, and nohup, have them ignore signals; what they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
 
 
 class Result:
