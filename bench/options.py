@@ -9,7 +9,8 @@ def paired_parser(prog, description, targets, pairs, peers):
     parser = argparse.ArgumentParser(prog=prog, description=description)
     option = parser.add_argument
     option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
-    option("--pairs", type=int, default=pairs, metavar="N", help="pairs per target, an even number (default %(default)s)")
+    option("--pairs", type=int, default=pairs, metavar="N",
+           help="pairs per target, an even number (default %(default)s)")
     option("--targets", default=",".join(targets), metavar="LIST", help="default: %(default)s")
     option("--no-peers", action="store_true", help=f"leave out {peers}")
     option("--seed", type=int, default=None, metavar="N", help="of the order of runs (default: a new one)")

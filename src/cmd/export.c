@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/replace.h"
 #include "base/utf8.h"
+#include "cmd/profile_options.h"
 #include "record/profiling.h"
 #include "report/exporter.h"
 #include "store/finished.h"
@@ -104,8 +105,13 @@ static int export(const struct exporter *e, const struct export_args *a, const c
 	finished_init(&run);
 	profile_init(&profile);
 	warnings_init(&warnings);
-	if (rundir_open(&dir, path, &err) < 0 || finished_read(&dir, &run, &err) < 0 ||
-	    profiling_open(&dir, &profile, &warnings, &err) < 0)
+	if (rundir_open(&dir, path, &err) < 0 || finished_read(&dir, &run, &err) < 0)
+		return trouble(&err, EXIT_USAGE);
+	if (!profile_was_recorded(&dir)) {
+		error_set(&err, "%s was recorded without --cpu-profile: it has no CPU samples", path);
+		return trouble(&err, EXIT_USAGE);
+	}
+	if (profiling_open(&dir, &profile, &warnings, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
 	print_warnings(&warnings);
 	in.start = run.start;

@@ -34,7 +34,8 @@ static const struct option options[] = {
 	 "of diff's intervals, in percent or as a share (0.95)", "95", NULL, 0.5, 99.9999},
 	{"inclusive", 0, OPTION_FLAG, AT(inclusive), NULL,
 	 "diff compares what functions used with all that they called"},
-	{"fail-on-change", 0, OPTION_FLAG, AT(fail_on_change), NULL, "status 1 where diff finds a change"},
+	{"fail-on-change", 0, OPTION_FLAG, AT(fail_on_change), NULL,
+	 "status 1 where diff finds a change, 4 where it cannot tell"},
 	RUN_OPTION_ROWS(struct profile_args, run),
 	OPTIONS_END,
 };
@@ -46,7 +47,7 @@ static int print_text(const struct hotspots_shown *shown, FILE *out, int fd, str
 	struct hotspots_shown here = *shown;
 
 	here.colour = terminal_has_colour(fd);
-	here.columns = (unsigned)terminal_columns(fd);
+	here.columns = (unsigned)terminal_columns_within(fd, PROFILE_COLUMNS_MAX);
 	buf_init(&text);
 	hotspots_print(&here, &text);
 	if (text.failed)

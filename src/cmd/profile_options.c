@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/spell.h"
 #include "base/utf8.h"
 #include "cmd/command.h"
@@ -37,21 +38,21 @@ struct hotspot_query profile_query(const struct profile_args *a, size_t top)
 	};
 }
 
-static int no_group(const char *typed, const struct phases *phases, struct error *err)
+static int no_group(const char *typed, const struct hotspots *h, const struct phases *phases, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names;
-	bool seen[GROUP_COUNT] = {false};
 
 	buf_init(&names);
-	for (size_t i = 0; i < phases->count; i++) {
-		enum phase_group group = phases->items[i].group;
-
-		if (!seen[group])
-			buf_printf(&names, ", %s", phase_group_name(group));
-		seen[group] = true;
-	}
-	return error_set(err, "option '--group': there is no group or phase '%s' in this run; its groups are: before%s",
+	hotspots_list_groups(phases, h->found_before, &names);
+	return error_set(err, "option '--group': there is no group or phase '%s' in this run; its groups are: %s",
 			 typed_show(typed, strlen(typed)).text, names.text);
+}
+
+static int no_include(const char *typed, struct error *err)
+{
+	return error_set(err, "option '--include': no function, module or thread that was sampled is called '%s'; "
+			      "patterns as '*name*' find more",
+			 typed_show(typed, strlen(typed)).text);
 }
 
 static int no_focus(const char *typed, const struct profile *p, struct error *err)
@@ -72,8 +73,15 @@ int profile_query_check(const struct hotspot_query *q, const struct hotspots *h,
 			const struct phases *phases, struct error *err)
 {
 	if (!h->found_group)
-		return no_group(q->group, phases, err);
+		return no_group(q->group, h, phases, err);
+	if (h->lost_include)
+		return no_include(h->lost_include, err);
 	return h->found_focus ? 0 : no_focus(q->focus, p, err);
+}
+
+bool profile_was_recorded(const struct rundir *dir)
+{
+	return fs_exists(dir->samples_seg) || fs_exists(dir->profile_json) || fs_exists(dir->rings);
 }
 
 void loaded_profile_init(struct loaded_profile *l)
@@ -106,8 +114,11 @@ int loaded_profile_read(struct loaded_profile *l, const char *path, struct error
 	CLEANUP(warnings_release) struct warnings warnings;
 
 	warnings_init(&warnings);
-	if (rundir_open(&l->dir, path, err) < 0 || finished_read(&l->dir, &l->run, err) < 0 ||
-	    profiling_open(&l->dir, &l->profile, &warnings, err) < 0)
+	if (rundir_open(&l->dir, path, err) < 0 || finished_read(&l->dir, &l->run, err) < 0)
+		return -1;
+	if (!profile_was_recorded(&l->dir))
+		return error_set(err, "%s was recorded without --cpu-profile: it has no CPU samples", path);
+	if (profiling_open(&l->dir, &l->profile, &warnings, err) < 0)
 		return -1;
 	print_warnings(&warnings);
 	return 0;

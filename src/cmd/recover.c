@@ -11,6 +11,7 @@
 #include "record/judging.h"
 #include "record/profiling.h"
 #include "record/results.h"
+#include "record/sampling.h"
 #include "report/summary.h"
 
 struct recover_args {
@@ -66,7 +67,7 @@ static int recover(const struct recover_args *a, const char *path)
 	run_init(&run);
 	if (rundir_open(&dir, path, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
-	if (fs_exists(dir.run_json) && !a->force) {
+	if (fs_exists(dir.run_json) && !a->force && !sampling_rings_left(dir.rings)) {
 		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)",
 			  dir.run_json);
 		return trouble(&err, EXIT_USAGE);

@@ -11,4 +11,7 @@ bool terminal_has_colour(int fd);
 /* How wide lines may be: the terminal's width within [60, 120]; 0 where it is none. */
 size_t terminal_columns(int fd);
 
+/* The same for tables that use what there is, up to `most` columns. */
+size_t terminal_columns_within(int fd, size_t most);
+
 #endif

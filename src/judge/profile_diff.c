@@ -171,6 +171,14 @@ static int note_lone(struct profile_changes *changes, const struct hotspots *of,
 	return 0;
 }
 
+static void add_totals(struct profile_changes *c, const struct hotspots *of, int side)
+{
+	for (size_t i = 0; i < of->group_count; i++) {
+		c->deliveries[side] += of->groups[i].deliveries;
+		c->all_cpu_s[side] += of->groups[i].cpu_s;
+	}
+}
+
 int profile_diff(struct profile_changes *ret, const struct hotspots *a, const struct hotspots *b, bool inclusive,
 		 double confidence, struct error *err)
 {
@@ -178,6 +186,8 @@ int profile_diff(struct profile_changes *ret, const struct hotspots *a, const st
 	double z;
 
 	ret->confidence = confidence;
+	add_totals(ret, a, 0);
+	add_totals(ret, b, 1);
 	for (size_t i = 0; i < a->group_count; i++)
 		room += rows_of(&a->groups[i], inclusive)->count;
 	for (size_t i = 0; i < b->group_count; i++)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "model/hotspots.h"
@@ -39,6 +40,8 @@ struct profile_changes {
 	double n[2];    /* effective deliveries, of the groups that both have */
 	double cpu_s[2]; /* of those */
 	char *only[2];  /* owned: groups that this side alone has, with blanks between; NULL: none */
+	uint64_t deliveries[2]; /* of all groups of a side, and their CPU time */
+	double all_cpu_s[2];
 	bool too_few;   /* a side has under 30 deliveries: nothing can be said */
 };
 

@@ -129,3 +129,40 @@ int tally_rows(const struct tally *t, const struct row_names *labels, const stru
 	hotspot_rows_finish(ret, scale->top);
 	return 0;
 }
+
+/* The heaviest label of the thread that is lighter than the one before (or as heavy, and has a larger number). */
+static uint32_t next_of_thread(const struct tally *t, uint32_t before)
+{
+	uint32_t best = LABEL_NONE;
+
+	for (size_t i = 0; i < t->touched_count; i++) {
+		uint32_t label = t->touched[i];
+		uint64_t now = t->cells[label].now;
+
+		if (before != LABEL_NONE &&
+		    (now > t->cells[before].now || (now == t->cells[before].now && label <= before)))
+			continue;
+		if (best == LABEL_NONE || now > t->cells[best].now || (now == t->cells[best].now && label < best))
+			best = label;
+	}
+	return best;
+}
+
+int tally_thread_rows(const struct tally *t, const struct row_names *labels, const struct tally_scale *scale,
+		      struct hotspot_rows *ret, struct error *err)
+{
+	uint32_t label = LABEL_NONE;
+
+	ret->items = calloc(scale->top, sizeof *ret->items);
+	if (!ret->items)
+		return error_set(err, "out of memory for %zu rows of hot spots", scale->top);
+	while (ret->count < scale->top && (label = next_of_thread(t, label)) != LABEL_NONE) {
+		uint64_t now = t->cells[label].now;
+		const struct tally_cell cell = {.weight = now, .busiest = now, .threads = 1};
+
+		if (fill_row(&ret->items[ret->count++], &cell, &labels->items[label], scale) < 0)
+			return error_set(err, "out of memory for %zu rows of hot spots", scale->top);
+	}
+	ret->all = t->touched_count;
+	return 0;
+}

@@ -47,6 +47,11 @@ struct tally_scale {
 int tally_rows(const struct tally *t, const struct row_names *labels, const struct tally_scale *scale,
 	       struct hotspot_rows *ret, struct error *err);
 
+/* The same of the thread whose samples are being added, before tally_end_thread. `scale` is of that thread, and its top
+ * small. */
+int tally_thread_rows(const struct tally *t, const struct row_names *labels, const struct tally_scale *scale,
+		      struct hotspot_rows *ret, struct error *err);
+
 void hotspot_rows_release(struct hotspot_rows *rows);
 
 /* Sorts by weight, then name and module, and keeps the first `top`. */

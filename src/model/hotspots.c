@@ -4,18 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "model/hotspot_names.h"
+#include "model/hotspot_sections.h"
 #include "model/hotspot_tally.h"
 #include "model/hotspot_tree.h"
 
-#define GROUP_BEFORE GROUP_COUNT      /* numbers of groups behind those of phases */
-#define GROUP_WHOLE (GROUP_COUNT + 1) /* of a profile without phases */
-#define GROUPS (GROUP_COUNT + 2)
-#define GROUP_LEFT_OUT GROUPS
-#define NAMES_KEPT 8        /* of the phases of a group */
-#define NAMES_COMPARED 1000 /* past so many phases nobody reads their names */
+#define LEADING_ROWS 3 /* of what the busiest thread was in */
 
 /* A place in the call tree while the samples of one thread are added; with the place above it, so that the way to the
  * root takes no other memory: it is what most of the time goes into. */
@@ -29,21 +24,21 @@ struct sum {
 /* All that is needed while summing up, whatever the group. */
 struct summing {
 	const struct profile *p;
-	const struct phases *phases;
+	const struct sections *sections; /* that samples are put into now */
 	const struct hotspot_query *q;
 	struct hotspot_tree tree;
 	struct row_names threads, processes; /* folded names; names of programs */
 	uint32_t *thread_label, *process_label; /* per thread */
 	uint8_t *thread_flags;                  /* TREE_INCLUDED, TREE_EXCLUDED */
-	uint32_t *order;                        /* of samples: by group, then thread */
-	uint8_t *group;                         /* of each sample; GROUP_LEFT_OUT: not asked for */
+	uint32_t *order;                        /* of samples: by section, then thread */
+	uint8_t *section;                       /* of each sample; SECTION_NONE: not asked for */
 	struct sum *sums;                       /* per place */
 	uint32_t *touched;                      /* places with a sum, each run of them innermost first */
 	struct run_of {
 		size_t first;
 	} *runs; /* where in touched[] each way begins that was not there before */
 	size_t touched_count, run_count;
-	double delivered; /* weight of the group's samples that came with a stack */
+	uint64_t most; /* weight of the busiest thread of the group so far */
 	struct tally self, inclusive, modules, thread_names, callers, callees;
 };
 
@@ -56,7 +51,7 @@ static void summing_release(struct summing *s)
 	free(s->process_label);
 	free(s->thread_flags);
 	free(s->order);
-	free(s->group);
+	free(s->section);
 	free(s->sums);
 	free(s->touched);
 	free(s->runs);
@@ -73,46 +68,29 @@ void hotspots_init(struct hotspots *h)
 	*h = (struct hotspots){0};
 }
 
+static void group_release(struct hotspot_group *g)
+{
+	free(g->name);
+	free(g->phases);
+	hotspot_rows_release(&g->modules);
+	hotspot_rows_release(&g->self);
+	hotspot_rows_release(&g->inclusive);
+	hotspot_rows_release(&g->threads);
+	hotspot_rows_release(&g->busiest_threads);
+	hotspot_rows_release(&g->of_busiest);
+	hotspot_rows_release(&g->callers);
+	hotspot_rows_release(&g->callees);
+}
+
 void hotspots_release(struct hotspots *h)
 {
-	for (size_t i = 0; i < h->group_count; i++) {
-		struct hotspot_group *g = &h->groups[i];
-
-		free(g->name);
-		free(g->phases);
-		hotspot_rows_release(&g->modules);
-		hotspot_rows_release(&g->self);
-		hotspot_rows_release(&g->inclusive);
-		hotspot_rows_release(&g->threads);
-		hotspot_rows_release(&g->busiest_threads);
-		hotspot_rows_release(&g->callers);
-		hotspot_rows_release(&g->callees);
-	}
+	for (size_t i = 0; i < h->group_count; i++)
+		group_release(&h->groups[i]);
+	for (size_t i = 0; i < h->phase_count; i++)
+		group_release(&h->phases[i]);
 	free(h->groups);
+	free(h->phases);
 	hotspots_init(h);
-}
-
-static const char *group_name(unsigned group)
-{
-	return group == GROUP_BEFORE ? "before" : group == GROUP_WHOLE ? "run" : phase_group_name(group);
-}
-
-static bool phase_wanted(const struct hotspot_query *q, const struct phase *phase)
-{
-	return !q->group || phase_is(phase, q->group);
-}
-
-/* The group that a moment counts for, whatever else the query leaves out. */
-static unsigned group_at(const struct summing *s, int64_t t)
-{
-	size_t phase = phases_at(s->phases, t);
-	bool inside = phase != SIZE_MAX;
-	unsigned group = inside ? s->phases->items[phase].group : s->phases->count ? GROUP_BEFORE : GROUP_WHOLE;
-
-	if (inside ? phase_wanted(s->q, &s->phases->items[phase])
-		       : !s->q->group || strcmp(s->q->group, group_name(group)) == 0)
-		return group;
-	return GROUP_LEFT_OUT;
 }
 
 /* A sample's place, the sampler's own frames left out. */
@@ -157,34 +135,32 @@ static int name_threads(struct summing *s, struct error *err)
 	return 0;
 }
 
-/* Samples by thread, then, keeping that order, by group. */
+/* Samples by thread, then, keeping that order, by section. */
 static int order_samples(struct summing *s, struct error *err)
 {
 	const struct profile *p = s->p;
-	CLEANUP(free_cleanup) size_t *starts = calloc(p->thread_count + GROUPS + 2, sizeof *starts);
+	CLEANUP(free_cleanup) size_t *starts = calloc(p->thread_count + 2, sizeof *starts);
 	CLEANUP(free_cleanup) uint32_t *by_thread = calloc(p->sample_count + 1, sizeof *by_thread);
-	size_t groups[GROUPS + 2] = {0};
+	size_t sections[SECTIONS_MAX + 2] = {0};
 
-	s->order = calloc(p->sample_count + 1, sizeof *s->order);
-	s->group = calloc(p->sample_count + 1, sizeof *s->group);
-	if (!starts || !by_thread || !s->order || !s->group)
+	if (!starts || !by_thread)
 		return error_set(err, "out of memory for %zu samples", p->sample_count);
 	for (size_t i = 0; i < p->sample_count; i++) {
 		const struct profile_sample *sample = &p->samples[i];
-		unsigned group = group_at(s, sample->t);
+		unsigned section = sections_at(s->sections, sample->t);
 
-		s->group[i] = (uint8_t)(group < GROUP_LEFT_OUT && let_through(s, sample) ? group : GROUP_LEFT_OUT);
-		groups[s->group[i] + 1]++;
+		s->section[i] = (uint8_t)(let_through(s, sample) ? section : SECTION_NONE);
+		sections[s->section[i] + 1]++;
 		starts[sample->thread + 1]++;
 	}
 	for (size_t i = 0; i < p->thread_count; i++)
 		starts[i + 1] += starts[i];
-	for (size_t i = 0; i <= GROUPS; i++)
-		groups[i + 1] += groups[i];
+	for (size_t i = 0; i <= SECTIONS_MAX; i++)
+		sections[i + 1] += sections[i];
 	for (size_t i = 0; i < p->sample_count; i++)
 		by_thread[starts[p->samples[i].thread]++] = (uint32_t)i;
 	for (size_t i = 0; i < p->sample_count; i++)
-		s->order[groups[s->group[by_thread[i]]]++] = by_thread[i];
+		s->order[sections[s->section[by_thread[i]]]++] = by_thread[i];
 	return 0;
 }
 
@@ -192,8 +168,12 @@ static int prepare(struct summing *s, struct error *err)
 {
 	size_t places, functions, self;
 
-	if (hotspot_tree_init(&s->tree, s->p, s->q, err) < 0 || name_threads(s, err) < 0 || order_samples(s, err) < 0)
+	if (hotspot_tree_init(&s->tree, s->p, s->q, err) < 0 || name_threads(s, err) < 0)
 		return -1;
+	s->order = calloc(s->p->sample_count + 1, sizeof *s->order);
+	s->section = calloc(s->p->sample_count + 1, sizeof *s->section);
+	if (!s->order || !s->section)
+		return error_set(err, "out of memory for %zu samples", s->p->sample_count);
 	places = s->tree.count;
 	functions = s->tree.functions.count;
 	self = s->q->by == BY_MODULE    ? s->tree.modules.count
@@ -272,11 +252,13 @@ static void add_sample(struct summing *s, struct hotspot_group *g, const struct 
 
 	g->weight += weight;
 	g->deliveries += delivered;
-	s->delivered += (double)weight * delivered;
+	g->stacked += delivered ? weight : 0;
 	g->effective += (double)weight * weight * delivered; /* the sum of squares, until the group is whole */
-	g->complete += sample->flags & PROFILE_COMPLETE ? weight : 0;
-	g->cut += sample->flags & PROFILE_CUT ? weight : 0;
-	g->guessed += sample->flags & PROFILE_GUESSED ? weight : 0;
+	if (delivered) {
+		g->complete += sample->flags & PROFILE_COMPLETE ? weight : 0;
+		g->cut += sample->flags & PROFILE_CUT ? weight : 0;
+		g->guessed += sample->flags & PROFILE_GUESSED ? weight : 0;
+	}
 	tally_add(&s->modules, node->module, weight, delivered);
 	tally_add(&s->thread_names, of_thread, weight, delivered);
 	tally_add(&s->self,
@@ -323,7 +305,7 @@ static int add_thread_row(struct hotspot_group *g, const struct profile_thread *
 }
 
 /* The thread whose samples begin at order[*at]; moves *at behind them. */
-static int add_thread(struct summing *s, struct hotspot_group *g, unsigned group, size_t *at, struct error *err)
+static int add_thread(struct summing *s, struct hotspot_group *g, unsigned section, size_t *at, struct error *err)
 {
 	uint32_t thread = s->p->samples[s->order[*at]].thread;
 	uint64_t weight = g->weight, deliveries = g->deliveries;
@@ -332,11 +314,24 @@ static int add_thread(struct summing *s, struct hotspot_group *g, unsigned group
 	for (; *at < s->p->sample_count; ++*at) {
 		const struct profile_sample *sample = &s->p->samples[s->order[*at]];
 
-		if (sample->thread != thread || s->group[s->order[*at]] != group)
+		if (sample->thread != thread || s->section[s->order[*at]] != section)
 			break;
 		add_sample(s, g, sample);
 	}
+	weight = g->weight - weight;
+	deliveries = g->deliveries - deliveries;
 	add_ways(s);
+	if (weight > s->most) {
+		const struct tally_scale scale = {s->p->period_s, g->wall_s, weight, LEADING_ROWS};
+
+		g->second_s = (double)s->most * s->p->period_s;
+		s->most = weight;
+		hotspot_rows_release(&g->of_busiest);
+		if (tally_thread_rows(&s->self, self_labels(s), &scale, &g->of_busiest, err) < 0)
+			return -1;
+	} else {
+		g->second_s = fmax(g->second_s, (double)weight * s->p->period_s);
+	}
 	tally_end_thread(&s->self, tid);
 	tally_end_thread(&s->inclusive, tid);
 	tally_end_thread(&s->modules, tid);
@@ -346,8 +341,7 @@ static int add_thread(struct summing *s, struct hotspot_group *g, unsigned group
 		tally_end_thread(&s->callees, tid);
 	}
 	g->thread_count++;
-	return add_thread_row(g, &s->p->threads[thread], g->weight - weight, g->deliveries - deliveries,
-			      s->p->period_s, err);
+	return add_thread_row(g, &s->p->threads[thread], weight, deliveries, s->p->period_s, err);
 }
 
 /* Empties the tallies into the group's rows. */
@@ -381,125 +375,132 @@ static int make_rows(struct summing *s, struct hotspot_group *g, struct error *e
 	return 0;
 }
 
-/* Seconds that the phases of the group lasted, those alone that the query names. */
-static double wall_of(const struct summing *s, unsigned group)
+/* Adds a group of the samples in a section, from order[*at] on. */
+static int add_group(struct summing *s, struct hotspot_group *g, unsigned section, size_t *at, struct error *err)
 {
-	double seconds = NAN;
+	const struct section *of = &s->sections->items[section];
 
-	for (size_t i = 0; i < s->phases->count; i++) {
-		const struct phase *phase = &s->phases->items[i];
-
-		if (phase->group == group && phase_wanted(s->q, phase))
-			seconds = (isnan(seconds) ? 0 : seconds) + (double)(phase->end - phase->start) / 1e9;
-	}
-	return seconds;
-}
-
-/* Whether an earlier phase of the group has that name. */
-static bool named_before(const struct phases *phases, size_t i)
-{
-	for (size_t k = 0; k < i && k < NAMES_COMPARED; k++)
-		if (phases->items[k].group == phases->items[i].group &&
-		    strcmp(phases->items[k].name, phases->items[i].name) == 0)
-			return true;
-	return false;
-}
-
-/* "parse, sort": the phases that the group is made of. */
-static int name_phases(const struct summing *s, unsigned group, struct hotspot_group *g, struct error *err)
-{
-	CLEANUP(buf_release) struct buf names;
-
-	buf_init(&names);
-	for (size_t i = 0; i < s->phases->count && i < NAMES_COMPARED; i++) {
-		const struct phase *phase = &s->phases->items[i];
-
-		if (phase->group != group || !phase_wanted(s->q, phase) || named_before(s->phases, i))
-			continue;
-		if (g->phase_names++ < NAMES_KEPT)
-			buf_printf(&names, "%s%s", names.length ? ", " : "", phase->name);
-	}
-	if (g->phase_names && !(g->phases = buf_detach(&names)))
+	*g = (struct hotspot_group){.phase_names = of->phase_names, .first = of->first, .wall_s = of->wall_s};
+	g->name = strdup(of->name);
+	g->phases = of->phases ? strdup(of->phases) : NULL;
+	if (!g->name || (of->phases && !g->phases))
 		return error_set(err, "out of memory for the groups of a profile");
-	return 0;
-}
-
-static int add_group(struct summing *s, struct hotspots *ret, unsigned group, struct error *err)
-{
-	struct hotspot_group *g = &ret->groups[ret->group_count++];
-	const char *name = group_name(group);
-	size_t at = 0;
-
-	/* Phases that were asked for by name stand under that name. */
-	if (s->q->group && strcmp(s->q->group, name) != 0)
-		name = s->q->group;
-	*g = (struct hotspot_group){.name = strdup(name), .wall_s = wall_of(s, group)};
-	if (!g->name)
-		return error_set(err, "out of memory for the groups of a profile");
-	if (name_phases(s, group, g, err) < 0)
-		return -1;
-	s->delivered = 0;
-	while (at < s->p->sample_count && s->group[s->order[at]] < group)
-		at++;
-	while (at < s->p->sample_count && s->group[s->order[at]] == group)
-		if (add_thread(s, g, group, &at, err) < 0)
+	s->most = 0;
+	while (*at < s->p->sample_count && s->section[s->order[*at]] == section)
+		if (add_thread(s, g, section, at, err) < 0)
 			return -1;
 	g->cpu_s = (double)g->weight * s->p->period_s;
-	g->effective = g->effective > 0 ? s->delivered * s->delivered / g->effective : 0;
-	ret->weight += g->weight;
-	ret->deliveries += g->deliveries;
+	g->effective = g->effective > 0 ? (double)g->stacked * (double)g->stacked / g->effective : 0;
 	return make_rows(s, g, err);
 }
 
-static bool group_exists(const struct summing *s)
+/* The sections that have samples, in their order. */
+static int add_groups(struct summing *s, const struct sections *sections, struct hotspot_group **ret,
+		      size_t *ret_count, struct error *err)
 {
-	if (!s->q->group || (!s->phases->count && strcmp(s->q->group, group_name(GROUP_WHOLE)) == 0))
-		return true;
-	for (size_t i = 0; i < s->phases->count; i++)
-		if (phase_wanted(s->q, &s->phases->items[i]))
-			return true;
-	for (size_t i = 0; i < s->p->sample_count && strcmp(s->q->group, "before") == 0; i++)
-		if (group_at(s, s->p->samples[i].t) == GROUP_BEFORE)
-			return true;
-	return false;
+	size_t at = 0;
+
+	s->sections = sections;
+	*ret = calloc(SECTIONS_MAX, sizeof **ret);
+	if (!*ret)
+		return error_set(err, "out of memory for the groups of a profile");
+	if (order_samples(s, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < sections->count; i++)
+		if (at < s->p->sample_count && s->section[s->order[at]] == i &&
+		    add_group(s, &(*ret)[(*ret_count)++], i, &at, err) < 0)
+			return -1;
+	return 0;
 }
 
-/* The groups that have samples, in the order in which they first occur: "before", then those of the phases. */
-static int add_groups(struct summing *s, struct hotspots *ret, struct error *err)
+/* A pattern that is no name's is a mistake, which an empty answer would not tell. */
+static const char *find_lost_include(const struct summing *s)
 {
-	bool there[GROUPS + 1] = {false};
-	static const unsigned without_phase[] = {GROUP_BEFORE, GROUP_WHOLE};
+	for (const char *const *pattern = s->q->include; pattern && *pattern; pattern++) {
+		bool found = false;
 
-	for (size_t i = 0; i < s->p->sample_count; i++)
-		there[s->group[i]] = true;
-	for (size_t i = 0; i < 2; i++)
-		if (there[without_phase[i]] && add_group(s, ret, without_phase[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < s->phases->count; i++) {
-		unsigned group = s->phases->items[i].group;
-
-		if (!there[group])
-			continue;
-		there[group] = false;
-		if (add_group(s, ret, group, err) < 0)
-			return -1;
+		for (size_t i = 0; i < s->p->function_count && !found; i++)
+			found = label_matches(*pattern, s->p->functions[i].name);
+		for (size_t i = 0; i < s->p->module_count && !found; i++)
+			found = label_matches(*pattern, s->p->modules[i].name);
+		for (size_t i = 0; i < s->p->thread_count && !found; i++)
+			found = label_matches(*pattern, s->p->threads[i].name);
+		if (!found)
+			return *pattern;
 	}
-	return 0;
+	return NULL;
+}
+
+static bool has_before(const struct profile *p, const struct phases *phases)
+{
+	for (size_t i = 0; i < p->sample_count; i++)
+		if (phases_at(phases, p->samples[i].t) == SIZE_MAX)
+			return true;
+	return false;
 }
 
 int hotspots_sum(struct hotspots *ret, const struct profile *p, const struct phases *phases,
 		 const struct hotspot_query *query, struct error *err)
 {
-	CLEANUP(summing_release) struct summing s = {.p = p, .phases = phases, .q = query};
+	CLEANUP(summing_release) struct summing s = {.p = p, .q = query};
+	CLEANUP(sections_release) struct sections groups = {0};
+	CLEANUP(sections_release) struct sections apart = {0};
+	const char *other = phase_group_name(GROUP_OTHER);
 
-	ret->groups = calloc(GROUPS, sizeof *ret->groups);
-	if (!ret->groups)
-		return error_set(err, "out of memory for the groups of a profile");
-	if (prepare(&s, err) < 0 || add_groups(&s, ret, err) < 0)
+	if (prepare(&s, err) < 0 || sections_of_groups(&groups, phases, query->group, err) < 0 ||
+	    add_groups(&s, &groups, &ret->groups, &ret->group_count, err) < 0)
 		return -1;
-	ret->found_group = group_exists(&s);
+	for (size_t i = 0; i < ret->group_count; i++) {
+		ret->weight += ret->groups[i].weight;
+		ret->deliveries += ret->groups[i].deliveries;
+	}
+	ret->found_before = phases->count && has_before(p, phases);
+	/* A section for the time before the phases says nothing of samples there. */
+	ret->found_group = !query->group || groups.count > (groups.outside != SECTION_NONE) ||
+			   (groups.outside != SECTION_NONE && (ret->found_before || !phases->count));
 	ret->found_focus = !query->focus || s.tree.found_focus;
-	return 0;
+	ret->lost_include = find_lost_include(&s);
+	if (query->group && strcmp(query->group, other) != 0)
+		return 0;
+	if (sections_of_phases(&apart, phases, err) < 0)
+		return -1;
+	return apart.count ? add_groups(&s, &apart, &ret->phases, &ret->phase_count, err) : 0;
+}
+
+/* Which group the phases stand for; group_count: none. */
+static size_t group_apart(const struct hotspots *h)
+{
+	size_t i = 0;
+
+	while (i < h->group_count &&
+	       (!h->phase_count || strcmp(h->groups[i].name, phase_group_name(GROUP_OTHER)) != 0))
+		i++;
+	return i;
+}
+
+size_t hotspots_section_count(const struct hotspots *h)
+{
+	return group_apart(h) < h->group_count ? h->group_count - 1 + h->phase_count : h->group_count;
+}
+
+const struct hotspot_group *hotspots_section(const struct hotspots *h, size_t i)
+{
+	size_t apart = group_apart(h), group = 0, phase = 0;
+
+	if (apart == h->group_count)
+		return &h->groups[i];
+	for (;; i--) {
+		const struct hotspot_group *next;
+
+		group += group == apart;
+		if (phase == h->phase_count ||
+		    (group < h->group_count && h->groups[group].first < h->phases[phase].first))
+			next = &h->groups[group++];
+		else
+			next = &h->phases[phase++];
+		if (i == 0)
+			return next;
+	}
 }
 
 struct profile_account profile_account_of(const struct profile *p, double cpu_s)
@@ -508,10 +509,14 @@ struct profile_account profile_account_of(const struct profile *p, double cpu_s)
 	uint64_t dropped_weight = 0;
 
 	for (size_t i = 0; i < p->sample_count; i++) {
+		if (p->images[p->threads[p->samples[i].thread].image].disbelieved)
+			continue;
 		a.weight += p->samples[i].weight;
 		a.deliveries += p->samples[i].node != 0;
 	}
 	for (size_t i = 0; i < p->image_count; i++) {
+		if (p->images[i].disbelieved)
+			continue;
 		a.dropped += p->images[i].dropped;
 		dropped_weight += p->images[i].dropped_weight;
 		a.sampler_s += (double)p->images[i].handler_ns / 1e9;

@@ -9,9 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "model/phase.h"
 #include "model/profile.h"
+
+#define HOTSPOT_PHASES_MAX 8 /* more named phases than that are only shown as one group */
 
 enum hotspot_by { BY_FUNCTION, BY_LINE, BY_MODULE, BY_THREAD, BY_PROCESS };
 
@@ -48,20 +51,30 @@ struct hotspot_group {
 	char *name;            /* owned: "before", or the group's */
 	char *phases;          /* owned: names of its phases, each once, the first few; NULL: it has none */
 	size_t phase_names;    /* how many there are */
+	size_t first;          /* the first of them, by its number; 0 also for "before" */
 	uint64_t weight, deliveries;
 	double effective;      /* samples of equal weight that would tell as much: (sum of w)^2 / sum of w^2 */
 	double cpu_s, wall_s;  /* wall_s NaN: not known */
 	size_t thread_count;   /* that were sampled in it */
-	uint64_t complete, cut, guessed; /* weights of samples so marked */
+	uint64_t complete, cut, guessed; /* weights of stacks so marked */
 	struct hotspot_rows modules, self, inclusive, threads, busiest_threads;
+	uint64_t stacked;  /* weight of the samples that have a stack */
+	double second_s;   /* CPU time of the thread that is second to the busiest one; 0: there is none */
+	struct hotspot_rows of_busiest;       /* the hottest rows of the busiest thread; shares of its own time */
 	struct hotspot_rows callers, callees; /* of the focus */
 };
 
 struct hotspots {
 	struct hotspot_group *groups; /* in the order in which they first occur in the phases */
 	size_t group_count;
+	/* The phases of group "other" one by one: where they have names of their own, at least two and at most
+	 * HOTSPOT_PHASES_MAX, and the query names no other group. Their samples are in groups[], too. */
+	struct hotspot_group *phases;
+	size_t phase_count;
 	uint64_t weight, deliveries;  /* of all samples that the query let through */
 	bool found_group, found_focus; /* what the query names does occur */
+	bool found_before;             /* there are samples before the first phase */
+	const char *lost_include;      /* of the query's patterns the first that no name matches; NULL: none */
 };
 
 void hotspots_init(struct hotspots *h);
@@ -72,10 +85,19 @@ void hotspots_release(struct hotspots *h);
 int hotspots_sum(struct hotspots *ret, const struct profile *p, const struct phases *phases,
 		 const struct hotspot_query *query, struct error *err);
 
+/* What people are shown, in the order of time: the groups, and instead of group "other" its phases where they stand one
+ * by one. */
+size_t hotspots_section_count(const struct hotspots *h);
+const struct hotspot_group *hotspots_section(const struct hotspots *h, size_t i);
+
+/* Appends what --group may name: "before, load, other; phases: parse, sort". `before`: that there is such a group. */
+void hotspots_list_groups(const struct phases *phases, bool before, struct buf *out);
+
 /* What was sampled of what was used, over all images. */
 struct profile_account {
 	double cpu_s;      /* used by the tree; NaN: not known */
-	double sampled_s;  /* weight times period, dropped ones left out */
+	/* weight times period, dropped ones and those of images that are not believed left out */
+	double sampled_s;
 	double dropped_s;
 	double sampler_s;  /* the sampler's own time in the target */
 	uint64_t weight, deliveries, dropped;

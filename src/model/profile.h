@@ -19,6 +19,7 @@ struct profile_image {
 	char *exe, *command; /* owned, never NULL; the command line is masked */
 	/* Of its end; -1 or 0 where that was not recorded. */
 	uint32_t trouble; /* bits of enum sampler_trouble */
+	bool disbelieved; /* its samples tell of more CPU time than can have been used */
 	uint64_t deliveries, weight, dropped, dropped_weight, handler_ns;
 	int64_t cpu_ns, unsampled_ns;
 	uint32_t unarmed;

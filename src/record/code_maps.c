@@ -70,27 +70,50 @@ int code_maps_parse(struct code_maps *m, char *text)
 	return 0;
 }
 
-int code_maps_read(struct code_maps *m, int pid)
+static int read_text(int pid, struct buf *text)
 {
 	CLEANUP(fd_cleanup) int fd = procfs_open("%d/maps", pid);
-	CLEANUP(buf_release) struct buf text;
 
-	buf_init(&text);
-	code_maps_release(m);
 	if (fd < 0)
 		return -1;
-	while (text.length < TEXT_BYTES_MAX) {
-		char *to = buf_reserve(&text, 65536);
+	while (text->length < TEXT_BYTES_MAX) {
+		char *to = buf_reserve(text, 65536);
 		ssize_t got = to ? read(fd, to, 65536) : -1;
 
 		if (got < 0)
 			return -1;
 		if (got == 0)
 			break;
-		text.length += (size_t)got;
+		text->length += (size_t)got;
 	}
-	text.text[text.length] = '\0';
-	return code_maps_parse(m, text.text);
+	text->text[text->length] = '\0';
+	return 0;
+}
+
+int code_maps_read(struct code_maps *m, int pid)
+{
+	CLEANUP(buf_release) struct buf text;
+
+	buf_init(&text);
+	code_maps_release(m);
+	return read_text(pid, &text) < 0 ? -1 : code_maps_parse(m, text.text);
+}
+
+int code_maps_read_of(struct code_maps *m, int pid, const char *name)
+{
+	CLEANUP(buf_release) struct buf text;
+	const char *at;
+	size_t length = strlen(name);
+
+	buf_init(&text);
+	code_maps_release(m);
+	if (read_text(pid, &text) < 0)
+		return -1;
+	/* A line may go on with " (deleted)". */
+	for (at = strstr(text.text, name); at; at = strstr(at + 1, name))
+		if (at > text.text && at[-1] == '/' && (at[length] == '\n' || at[length] == ' '))
+			return code_maps_parse(m, text.text);
+	return -1;
 }
 
 struct code_map *code_maps_find(const struct code_maps *m, uint64_t address)

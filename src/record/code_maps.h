@@ -27,6 +27,10 @@ void code_maps_release(struct code_maps *m);
  * is too large is cut. */
 int code_maps_read(struct code_maps *m, int pid);
 
+/* The same, only while the process has a file of that name (the last part of its path) mapped: since a mapping does not
+ * outlive an exec, the table is then that of the program which made it. */
+int code_maps_read_of(struct code_maps *m, int pid, const char *name);
+
 /* The same of a text in the form of that file; for tests. */
 int code_maps_parse(struct code_maps *m, char *text);
 

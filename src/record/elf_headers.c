@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NOTES_MAX 16384 /* bytes of a block of notes that are looked at */
+
 bool elf_read_at(int fd, uint64_t offset, void *to, size_t size)
 {
 	size_t got = 0;
@@ -71,6 +73,46 @@ bool elf_headers_read(int fd, struct elf_headers *ret)
 	if (!ret->wide && ident[EI_CLASS] != ELFCLASS32)
 		return false;
 	return ret->wide ? read_wide(fd, ret) : read_narrow(fd, ret);
+}
+
+/* In a block of notes, each padded to `align`. */
+static size_t id_in_notes(const uint8_t *notes, size_t size, size_t align, uint8_t *ret, size_t room)
+{
+	Elf64_Nhdr note;
+
+	for (size_t at = 0; at + sizeof note <= size;) {
+		size_t name, content;
+
+		memcpy(&note, notes + at, sizeof note);
+		name = at + sizeof note;
+		content = name + (note.n_namesz + align - 1) / align * align;
+		if (content > size || note.n_descsz > size - content)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+		    memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
+			memcpy(ret, notes + content, note.n_descsz < room ? note.n_descsz : room);
+			return note.n_descsz;
+		}
+		at = content + (note.n_descsz + align - 1) / align * align;
+	}
+	return 0;
+}
+
+size_t elf_build_id(int fd, const struct elf_headers *h, uint8_t *ret, size_t room)
+{
+	static _Thread_local uint8_t notes[NOTES_MAX];
+
+	for (size_t i = 0; i < h->count; i++) {
+		const Elf64_Phdr *p = &h->items[i];
+		size_t size = p->p_filesz < sizeof notes ? (size_t)p->p_filesz : sizeof notes, length;
+
+		if (p->p_type != PT_NOTE || !elf_read_at(fd, p->p_offset, notes, size))
+			continue;
+		length = id_in_notes(notes, size, p->p_align == 8 ? 8 : 4, ret, room);
+		if (length)
+			return length;
+	}
+	return 0;
 }
 
 bool elf_headers_find(const struct elf_headers *h, uint64_t address, uint64_t *ret_offset, uint64_t *ret_size)

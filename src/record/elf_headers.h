@@ -24,6 +24,9 @@ bool elf_headers_read(int fd, struct elf_headers *ret);
 /* pread until `size` bytes have come; false where they do not. */
 bool elf_read_at(int fd, uint64_t offset, void *to, size_t size);
 
+/* The build-id in the file's notes, cut to `room` bytes; returns how long it is in all, 0: it has none. */
+size_t elf_build_id(int fd, const struct elf_headers *h, uint8_t *ret, size_t room);
+
 /* Where the bytes at p_vaddr `address` lie in the file, and how many follow in their segment. */
 bool elf_headers_find(const struct elf_headers *h, uint64_t address, uint64_t *ret_offset, uint64_t *ret_size);
 

@@ -53,7 +53,10 @@ void image_free(struct image *i)
 static uint32_t announced_module(struct image *i, struct ring_module *m)
 {
 	struct module_seen seen = {
-		.pid = i->pid,
+		/* A pid of another namespace is somebody else here. */
+		.pid = i->pid_known ? i->pid : 0,
+		.witness = ring_name(i->ring),
+		.since = i->ring->mono_ns,
 		.path = *m->path ? m->path : i->ring->exe,
 		.program = !*m->path,
 		.start = m->start,
@@ -88,7 +91,8 @@ static uint32_t own_module(struct image *i, uint32_t *id, enum wire_module_kind 
 /* Code that the loader knows nothing of: made at run time, or a file that was mapped by other means. */
 static void resolve_map(struct image *i, struct code_map *m)
 {
-	struct module_seen seen = {.pid = i->pid, .path = m->path, .start = m->start, .end = m->end};
+	struct module_seen seen = {
+		.pid = i->pid, .path = m->path, .start = m->start, .end = m->end, .inode = m->inode};
 	int fd = *m->path == '/' ? module_files_open(&seen) : -1;
 	bool is_file = fd >= 0 && module_files_bias(fd, m->offset, m->start, &m->bias);
 
@@ -111,8 +115,8 @@ static struct code_map *find_map(struct image *i, uint64_t address)
 		return m;
 	i->maps_read_at = i->now;
 	i->stamp++;
-	/* A process that is gone has none. */
-	if (code_maps_read(&i->maps, i->pid) < 0)
+	/* A process that is gone has none, and one that runs another program by now has that one's. */
+	if (code_maps_read_of(&i->maps, i->pid, ring_name(i->ring)) < 0)
 		return NULL;
 	return code_maps_find(&i->maps, address);
 }
@@ -273,6 +277,7 @@ static void on_sample(void *context, uint32_t slot, const struct ring_sample *sa
 	if (s->thread == UINT32_MAX || s->tid != sample->tid)
 		begin_thread(i, s, sample->tid, "");
 	follow(i, s, sample);
+	i->taken += sample->weight;
 	if (sample->t <= s->skip_until)
 		return;
 	wire.thread = s->thread;

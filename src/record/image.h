@@ -64,6 +64,8 @@ struct image {
 	/* The recorder's own. */
 	int64_t cpu_at_start; /* of the process when this image was found, -1: not known */
 	uint64_t weight;      /* as last counted */
+	uint64_t taken;       /* of all samples that were read, by their own word */
+	size_t place;         /* in the recorder's table */
 };
 
 /* Takes the ring over, also on failure. `id`: of the image in the segment, which the caller has defined. */

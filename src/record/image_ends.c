@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SILENT_S 0.1 /* that a program may use before it is odd that no tick came */
+
 /* What it lacks, as sentences; "" where it lacks nothing. */
-static void describe(const struct ring *ring, const struct ring_counts *c, char *note, size_t size)
+static void describe(const struct image_end *end, char *note, size_t size)
 {
+	const struct ring *ring = end->ring;
+	const struct ring_counts *c = end->counts;
+	double silent_s = c->deliveries ? 0 : (double)c->weight / ring->hz;
 	size_t used = 0;
 
 	note[0] = '\0';
@@ -15,8 +20,17 @@ static void describe(const struct ring *ring, const struct ring_counts *c, char 
 		if (used < size) \
 			used += (size_t)snprintf(note + used, size - used, __VA_ARGS__); \
 	} while (0)
+	if (!end->believed)
+		SAY("Its samples tell of %.2f s of CPU time, more than it can have used: they are not to be believed. ",
+		    (double)end->claim_ns / 1e9);
 	if (ring->broken)
 		SAY("Its file of samples was cut short while it was read. ");
+	if (ring->unread_slots)
+		SAY("assay's own limit on memory left no room to read %u of its threads. ", ring->unread_slots);
+	if (silent_s > SILENT_S)
+		SAY("No tick ever came in its %.2f s of CPU time, so that nobody knows what ran: its signal may have "
+		    "been taken or ignored, or no thread lived for a tick. ",
+		    silent_s);
 	if (c->trouble & SAMPLER_TIMER_REFUSED)
 		SAY("The system refused timers for %u of its threads (%s). ", c->unarmed, strerror(c->unarmed_errno));
 	if (c->trouble & SAMPLER_NO_ROOM)
@@ -35,32 +49,39 @@ static void describe(const struct ring *ring, const struct ring_counts *c, char 
 		note[used - 1] = '\0'; /* the last blank */
 }
 
-void image_ends_add(struct image_ends *e, struct samples_writer *writer, uint32_t image, const struct ring *ring,
-		    const struct ring_counts *counts, int64_t cpu_ns, int64_t t)
+void image_ends_add(struct image_ends *e, const struct image_end *image, struct samples_writer *writer,
+		    struct warnings *warnings)
 {
+	const struct ring_counts *counts = image->counts;
+	const struct ring *ring = image->ring;
 	struct wire_image_end end = {
-		.id = image,
-		.trouble = counts->trouble,
-		.t = t,
+		.id = image->image,
+		.trouble = (counts->trouble & ~WIRE_IMAGE_DISBELIEVED) | (image->believed ? 0 : WIRE_IMAGE_DISBELIEVED),
+		.t = image->t,
 		.deliveries = counts->deliveries,
 		.weight = counts->weight,
 		.dropped = counts->dropped,
 		.dropped_weight = counts->dropped_weight,
 		.handler_ns = counts->handler_ns,
-		.cpu_ns = cpu_ns,
+		.cpu_ns = image->cpu_ns,
 		.unsampled_ns = (int64_t)(counts->unsampled_ns < INT64_MAX ? counts->unsampled_ns : INT64_MAX),
 		.unarmed = counts->unarmed,
 		.unarmed_errno = counts->unarmed_errno,
 	};
-	char note[512];
+	char note[768];
 
-	describe(ring, counts, note, sizeof note);
+	describe(image, note, sizeof note);
+	if (!image->believed)
+		warnings_add(warnings,
+			     "Not to be believed: the samples of %s (process %d) tell of %.2f s of CPU time, more than "
+			     "it can have used; they do not count as sampled time.",
+			     *ring->exe ? ring->exe : "a program", ring->pid, (double)image->claim_ns / 1e9);
 	samples_writer_image_end(writer, &end, note);
 	e->images++;
 	e->broken += ring->broken;
-	e->deliveries += counts->deliveries;
-	e->dropped += counts->dropped;
-	e->dropped_s += (double)counts->dropped_weight / ring->hz;
+	e->deliveries += image->believed ? counts->deliveries : 0;
+	e->dropped += image->believed ? counts->dropped : 0;
+	e->dropped_s += image->believed ? (double)counts->dropped_weight / ring->hz : 0;
 	e->refused += (counts->trouble & SAMPLER_TIMER_REFUSED) != 0;
 	e->roomless += (counts->trouble & SAMPLER_NO_ROOM) != 0;
 	e->taken += (counts->trouble & SAMPLER_SIGNAL_TAKEN) != 0;

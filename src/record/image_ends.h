@@ -2,6 +2,7 @@
 #ifndef ASSAY_RECORD_IMAGE_ENDS_H
 #define ASSAY_RECORD_IMAGE_ENDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,20 @@ struct image_ends {
 	double dropped_s; /* CPU seconds */
 };
 
-/* Writes the image's end. `cpu_ns`: what its process used while it was this image, -1: not known. */
-void image_ends_add(struct image_ends *e, struct samples_writer *writer, uint32_t image, const struct ring *ring,
-		    const struct ring_counts *counts, int64_t cpu_ns, int64_t t);
+/* All borrowed. */
+struct image_end {
+	uint32_t image;
+	const struct ring *ring;
+	const struct ring_counts *counts;
+	int64_t cpu_ns;   /* what its process used while it was this image, -1: not known */
+	int64_t claim_ns; /* what its samples say that it used */
+	bool believed;    /* false: that cannot be */
+	int64_t t;
+};
+
+/* Writes it. Of one that is not believed a warning names the program. */
+void image_ends_add(struct image_ends *e, const struct image_end *end, struct samples_writer *writer,
+		    struct warnings *warnings);
 
 void image_ends_report(const struct image_ends *e, struct warnings *warnings);
 

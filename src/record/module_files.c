@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/procfs.h"
 #include "record/code_maps.h"
 #include "record/elf_headers.h"
@@ -19,6 +20,8 @@
 /* Files that are kept open; a process that maps more is rare, and others need descriptors, too. */
 #define OPEN_MAX 4096
 #define RECENT 1024 /* a power of two */
+/* The times of files are those of the kernel's last tick. */
+#define CHANGE_LAG_NS (10 * NS_PER_MS)
 
 /* What has been defined lately, by its path and build-id: asking again then costs no look at the file. */
 struct recent {
@@ -123,27 +126,101 @@ static int open_mapping(const struct module_seen *seen)
 	return fd;
 }
 
-int module_files_open(const struct module_seen *seen)
+static bool has_build_id(int fd, const struct module_seen *seen)
+{
+	uint8_t id[sizeof(((struct recent *)0)->build_id)];
+	struct elf_headers h;
+	size_t length;
+
+	if (!elf_headers_read(fd, &h))
+		return false;
+	length = elf_build_id(fd, &h, id, sizeof id);
+	/* Of a longer one the first bytes are known. */
+	length = length < sizeof id ? length : sizeof id;
+	return length == seen->build_id_length && memcmp(id, seen->build_id, length) == 0;
+}
+
+/* Whether the process is still the program image that has the module mapped, and maps this file there. To be asked
+ * when the file is open: what holds then held when it was opened. */
+static bool is_mapped(const struct stat *st, const struct module_seen *seen, bool running)
+{
+	struct code_maps maps;
+	bool found = false;
+
+	code_maps_init(&maps);
+	if (seen->pid > 0 && seen->witness && code_maps_read_of(&maps, seen->pid, seen->witness) == 0) {
+		/* A layered file system may tell another inode there; what runs is the program all the same. */
+		found = running;
+		for (size_t i = 0; i < maps.count && !found; i++)
+			found = maps.items[i].start >= seen->start && maps.items[i].end <= seen->end &&
+				maps.items[i].inode == st->st_ino;
+	}
+	code_maps_release(&maps);
+	return found;
+}
+
+/* Not written, renamed or linked since the program began: then what has the path now had it then. */
+static bool is_older(const struct stat *st, const struct module_seen *seen)
+{
+	int64_t changed = (int64_t)st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec;
+
+	return seen->since && changed + CHANGE_LAG_NS < seen->since + clock_wall_offset_ns();
+}
+
+/* Whether it can be shown that this is the file. `running`: it was opened as what the process runs. */
+static bool is_the_file(int fd, const struct module_seen *seen, bool running)
+{
+	struct stat st;
+
+	if (seen->build_id_length)
+		return has_build_id(fd, seen);
+	if (fstat(fd, &st) < 0)
+		return false;
+	if (seen->inode)
+		return st.st_ino == seen->inode;
+	return is_mapped(&st, seen, running) || (!running && is_older(&st, seen));
+}
+
+enum place { PLACE_RUNNING, PLACE_MAPPING_GONE, PLACE_ROOT, PLACE_MAPPING, PLACE_HERE, PLACES };
+
+static int open_at(enum place place, const struct module_seen *seen)
 {
 	static const char deleted[] = " (deleted)";
 	size_t length = strlen(seen->path);
 	bool gone = length > sizeof deleted && strcmp(seen->path + length - (sizeof deleted - 1), deleted) == 0;
-	int fd = -ENOENT;
 
-	if (seen->program && seen->pid > 0)
-		fd = open_format("%s/%d/exe", procfs_root(), seen->pid);
-	if (fd < 0 && gone)
-		fd = open_mapping(seen);
-	/* Under its path there may be another file by now. */
-	if (fd < 0 && seen->pid > 0 && !gone && *seen->path == '/')
-		fd = open_format("%s/%d/root%s", procfs_root(), seen->pid, seen->path);
-	else if (fd < 0 && seen->pid > 0 && !gone && *seen->path)
-		fd = open_format("%s/%d/cwd/%s", procfs_root(), seen->pid, seen->path);
-	if (fd == -ENOENT && !gone)
-		fd = open_mapping(seen);
-	if (fd < 0 && !gone && *seen->path == '/')
-		fd = open_regular(seen->path);
-	return fd;
+	switch (place) {
+	case PLACE_RUNNING:
+		return seen->program && seen->pid > 0 ? open_format("%s/%d/exe", procfs_root(), seen->pid) : -ENOENT;
+	case PLACE_MAPPING_GONE:
+		return gone ? open_mapping(seen) : -ENOENT;
+	case PLACE_ROOT:
+		/* Under the path of one that is gone there may be another file by now. */
+		if (seen->pid <= 0 || gone || !*seen->path)
+			return -ENOENT;
+		return open_format("%s/%d/%s/%s", procfs_root(), seen->pid, *seen->path == '/' ? "root" : "cwd",
+				   seen->path + (*seen->path == '/'));
+	case PLACE_MAPPING:
+		return gone ? -ENOENT : open_mapping(seen);
+	default:
+		return gone || *seen->path != '/' ? -ENOENT : open_regular(seen->path);
+	}
+}
+
+int module_files_open(const struct module_seen *seen)
+{
+	int problem = -ENOENT;
+
+	for (enum place place = 0; place < PLACES; place++) {
+		int fd = open_at(place, seen);
+
+		if (fd >= 0 && is_the_file(fd, seen, place == PLACE_RUNNING))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		problem = fd >= 0 ? -ESTALE : problem == -ENOENT ? fd : problem;
+	}
+	return problem;
 }
 
 static struct recent *recent_of(struct module_files *f, const struct module_seen *seen)
@@ -232,7 +309,8 @@ uint32_t module_files_define(struct module_files *f, const struct module_seen *s
 	}
 	id = samples_writer_module(f->writer, &module, bounded.path);
 	keep(f, id, fd);
-	if (bounded.build_id_length)
+	/* Without its file it is tried again: another process may show it. */
+	if (bounded.build_id_length && module.inode)
 		remember(recent, &bounded, id);
 	return id;
 }

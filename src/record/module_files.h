@@ -25,10 +25,14 @@ void module_files_free(struct module_files *f); /* closes them; NULL accepted */
 struct module_seen {
 	int pid;              /* who has it mapped, as seen from here; 0: not known, or gone */
 	const char *path;     /* as that process sees it */
-	bool program;         /* it is the program itself, which /proc/PID/exe names whatever became of its path */
+	bool program;         /* it is the program itself, which /proc/PID/exe names as long as it runs */
 	uint64_t start, end;  /* where it is mapped; 0, 0: not known */
 	const uint8_t *build_id;
 	size_t build_id_length; /* 0: not known, or none */
+	/* Where there is no build-id, what else can show that a file is the one; each may be missing. */
+	uint64_t inode;        /* of the mapping; 0: not known */
+	const char *witness;   /* name of a file that only this program image has mapped; NULL: none */
+	int64_t since;         /* when the program image began; 0: not known */
 };
 
 /* The id of its module (kind FILE) in the segment: the same for the same file in all processes. Its file is opened
@@ -38,7 +42,8 @@ uint32_t module_files_define(struct module_files *f, const struct module_seen *s
 /* The module's open file, borrowed, or -1. */
 int module_files_fd(const struct module_files *f, uint32_t module);
 
-/* Opens a file that the process has mapped; close-on-exec. The descriptor, or -errno. */
+/* Opens a file that the process has mapped; close-on-exec. The descriptor, or -errno: -ESTALE where what stands there
+ * cannot be shown to be that file (the process may run another program by now, or the file was replaced). */
 int module_files_open(const struct module_seen *seen);
 
 /* What is to be subtracted from an address for the address in the file's own terms, where `offset` bytes of the file on

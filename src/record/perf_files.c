@@ -125,6 +125,7 @@ struct perf_file *perf_files_find(struct perf_files *f, int pid, const struct pe
 							     .end = m->start + m->length,
 							     .build_id = file->build_id,
 							     .build_id_length = file->build_id_length,
+							     .inode = m->inode,
 						     });
 	read_segments(file, module_files_fd(f->files, file->module));
 	file->next = *bucket;

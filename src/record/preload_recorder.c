@@ -3,11 +3,9 @@
 #include "record/sampling_recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include "record/image.h"
 #include "record/image_ends.h"
 #include "record/preload_target.h"
+#include "record/ring_finder.h"
 #include "record/ring_folder.h"
 #include "record/sampled_processes.h"
 #include "record/unsampled.h"
@@ -27,22 +26,28 @@
 #define DRAIN_EVERY_NS (100 * NS_PER_MS)
 #define DRAIN_AT_ONCE (SAMPLER_RING_BYTES / 4)
 #define LOOKS_PER_ROUND 50 /* into /proc, for processes that the table does not have */
-#define IMAGES_MAX 20000   /* at a time: each holds a mapping */
+#define IMAGES_MAX 10000   /* at a time: each holds a mapping */
+/* So long a round may open files, and so long it may read them: whoever makes very many shall not make us deaf. */
+#define OPEN_FOR_NS (20 * NS_PER_MS)
+#define READ_FOR_NS (100 * NS_PER_MS)
 /* So long a file waits for the table of processes to have its process, which may have another pid for itself. */
 #define DEFER_NS (300 * NS_PER_MS)
+/* What a program claims may be so far above what it can have used. */
+#define BELIEVED_SHARE 1.2
+#define BELIEVED_NS (50.0 * NS_PER_MS)
+#define AGAIN_NS (50 * NS_PER_MS)
 
 struct preload {
 	const struct sampling_context *context;
 	char *folder, *library;
 	char **environment;
-	int notify; /* inotify; -1: the folder is listed at every round */
+	struct ring_finder *finder;
 	struct image_shared *shared;
 	struct image **images; /* that may still give samples */
 	size_t count, room;
-	char **pending; /* paths of files that wait for their process to be known; owned */
-	size_t pending_count;
 	bool ending;
 	size_t next_look; /* where the looks into /proc go on */
+	size_t next_read, next_count; /* and the reading and counting */
 	int64_t drained_at, total_ns;
 	struct sampled_processes processes;
 	struct image_ends ends;
@@ -55,16 +60,15 @@ static void preload_close(void *state)
 
 	for (size_t i = 0; i < p->count; i++)
 		image_free(p->images[i]);
-	for (size_t i = 0; i < p->pending_count; i++)
-		free(p->pending[i]);
-	free(p->pending);
 	free(p->images);
 	free(p->shared);
 	preload_environment_free(p->environment);
 	sampled_processes_release(&p->processes);
-	fd_cleanup(&p->notify);
-	if (p->folder)
-		ring_folder_remove(p->context->options->rings);
+	ring_finder_free(p->finder);
+	if (p->folder) {
+		ring_folder_clear(p->context->options->rings);
+		ring_folder_remove(p->context->options->rings, NULL);
+	}
 	free(p->folder);
 	free(p->library);
 	free(p);
@@ -75,10 +79,7 @@ static int make_folder(struct preload *p, struct error *err)
 	p->folder = ring_folder_make(p->context->options->rings, err);
 	if (!p->folder)
 		return -1;
-	p->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (p->notify >= 0 && inotify_add_watch(p->notify, p->folder, IN_MOVED_TO | IN_CREATE) < 0)
-		fd_cleanup(&p->notify), p->notify = -1;
-	return 0;
+	return ring_finder_new(p->context->options->rings, p->folder, &p->finder, err);
 }
 
 static int preload_open(const struct sampling_context *context, void **ret_state, struct error *err)
@@ -88,7 +89,6 @@ static int preload_open(const struct sampling_context *context, void **ret_state
 	if (!p)
 		return error_set(err, "out of memory for the sampler");
 	p->context = context;
-	p->notify = -1;
 	p->shared = calloc(1, sizeof *p->shared);
 	p->library = preload_find_library(err);
 	if (!p->shared || !p->library || make_folder(p, err) < 0) {
@@ -119,53 +119,94 @@ static struct sampled_process *process_of(struct preload *p, const struct image 
 	return sampled_process_at(&p->processes, i->pid, (int64_t)i->ring->start_ticks);
 }
 
+/* What it says that it used, in several places: the largest counts. */
+static int64_t claim_of(const struct image *i, const struct ring_counts *counts)
+{
+	uint64_t weight = counts->weight > i->taken ? counts->weight : i->taken;
+	double ns = (double)weight * 1e9 / i->ring->hz + (double)counts->unsampled_ns;
+
+	ns = (double)counts->ended_ns > ns ? (double)counts->ended_ns : ns;
+	ns = (double)counts->handler_ns > ns ? (double)counts->handler_ns : ns;
+	return ns < (double)INT64_MAX ? (int64_t)ns : INT64_MAX;
+}
+
+/* Whether so much CPU time cannot have been used: more than all CPUs give, or than the kernel counted. */
+static bool is_beyond_belief(const struct image *i, const struct sampled_process *process, int64_t claim, int64_t cpu)
+{
+	double cpus = (double)sysconf(_SC_NPROCESSORS_CONF);
+	double most = (cpus > 0 ? cpus : 1) * (double)(clock_mono_ns() - i->ring->mono_ns);
+
+	if (process && process->exact && cpu >= 0 && (double)cpu < most)
+		most = (double)cpu;
+	return (double)claim > most * BELIEVED_SHARE + BELIEVED_NS;
+}
+
 /* The image is over, or the recording is. */
 static void end_image(struct preload *p, struct image *i, int64_t now)
 {
 	struct sampled_process *process = process_of(p, i);
 	struct ring_counts counts;
 	int64_t cpu = -1, own;
+	bool believed;
 
 	ring_count(i->ring, &counts);
-	own = (int64_t)((double)counts.weight * 1e9 / i->ring->hz) + (int64_t)counts.unsampled_ns;
-	if (process && process->cpu_ns >= 0) {
+	own = claim_of(i, &counts);
+	if (process && process->cpu_ns >= 0)
 		cpu = process->cpu_ns - (i->cpu_at_start > 0 ? i->cpu_at_start : 0);
+	believed = !is_beyond_belief(i, process, own, cpu);
+	if (cpu >= 0) {
 		/* What another program used after it, without samples, is that one's. */
 		if (process->looked)
 			cpu = own < cpu ? own : cpu;
 		cpu = cpu > 0 ? cpu : 0;
 	}
-	if (process)
-		process->live_ns = own;
+	if (process) {
+		process->live_ns = believed ? own : 0;
+		process->image = process->image == i ? NULL : process->image;
+	}
 	/* Threads that ended have told what they used: at least that. */
-	if ((int64_t)counts.ended_ns > cpu && cpu >= 0)
+	if (believed && (int64_t)counts.ended_ns > cpu && cpu >= 0)
 		cpu = (int64_t)counts.ended_ns;
-	image_ends_add(&p->ends, p->context->writer, i->id, i->ring, &counts, cpu, now);
+	image_ends_add(&p->ends,
+		       &(struct image_end){
+			       .image = i->id,
+			       .ring = i->ring,
+			       .counts = &counts,
+			       .cpu_ns = cpu,
+			       .claim_ns = own,
+			       .believed = believed,
+			       .t = now,
+		       },
+		       p->context->writer, p->context->warnings);
 }
 
-static void end_and_remove(struct preload *p, size_t at, int64_t now)
+static void end_and_remove(struct preload *p, struct image *i, int64_t now)
 {
-	struct image *i = p->images[at];
+	size_t at = i->place;
 
 	image_drain(i, 0, now);
 	samples_writer_flush(p->context->writer);
 	end_image(p, i, now);
 	ring_unlink(i->ring);
+	ring_finder_discard(p->finder, i->ring->path);
 	image_free(i);
 	p->images[at] = p->images[--p->count];
+	if (at < p->count)
+		p->images[at]->place = at;
 }
 
-/* The image that this process was before it became another one by exec. */
-static void end_predecessor(struct preload *p, const struct ring *ring, int pid, int64_t now)
+/* The image that this process was before it became another one by exec. False where the ring is that image's own: a
+ * copy, or another name of the same file. */
+static bool end_predecessor(struct preload *p, const struct ring *ring, int pid, int64_t now)
 {
-	for (size_t k = 0; k < p->count; k++) {
-		const struct image *i = p->images[k];
+	struct sampled_process *process = sampled_process_at(&p->processes, pid, (int64_t)ring->start_ticks);
+	struct image *before = process ? process->image : NULL;
 
-		if (i->pid == pid && i->ring->start_ticks == ring->start_ticks && i->ring->mono_ns < ring->mono_ns) {
-			end_and_remove(p, k, now);
-			return;
-		}
-	}
+	if (before && before->ring->mono_ns == ring->mono_ns)
+		return false;
+	if (before && before->ring->mono_ns < ring->mono_ns)
+		end_and_remove(p, before, now);
+	return true;
 }
 
 static int reserve(struct preload *p, struct error *err)
@@ -200,7 +241,12 @@ static int add_image(struct preload *p, struct ring *ring, int pid, int ppid, in
 	seen.pid = pid > 0 ? pid : ring->pid;
 	if (pid > 0)
 		scan_read_command(&seen);
-	end_predecessor(p, ring, seen.pid, now);
+	if (!end_predecessor(p, ring, seen.pid, now)) {
+		free(seen.command);
+		error_set(err, "%s: a copy of another one", ring->path);
+		ring_close(ring);
+		return -1;
+	}
 	id = samples_writer_image(p->context->writer, seen.pid, ppid, ring->mono_ns, ring->exe, seen.command);
 	free(seen.command);
 	if (image_new(p->shared, ring, id, seen.pid, &image, err) < 0)
@@ -210,118 +256,70 @@ static int add_image(struct preload *p, struct ring *ring, int pid, int ppid, in
 	if (process) {
 		image->cpu_at_start = process->has_ring ? process->cpu_ns : 0;
 		sampled_process_has_ring(process, ring->exe);
+		/* One that came late, of a program before the one that runs, takes nobody's place. */
+		if (!process->image)
+			process->image = image;
 	}
+	image->place = p->count;
 	p->images[p->count++] = image;
 	return 0;
 }
 
-struct finding {
-	struct preload *preload;
-	const struct process_table *table;
-	int64_t now;
-};
-
-static bool is_open(const struct preload *p, const char *path)
+static void refuse_file(struct preload *p, const char *path, const char *why)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->images[i]->ring->path, path) == 0)
-			return true;
-	return false;
+	snprintf(p->refusal, sizeof p->refusal, "%.255s", why);
+	ring_finder_discard(p->finder, path);
 }
 
-/* Without memory for it the file is lost to sight, until the folder is listed. */
-static void defer(struct preload *p, const char *path)
+static void take_file(struct preload *p, const char *path, const struct process_table *table)
 {
-	char **pending = reallocarray(p->pending, p->pending_count + 1, sizeof *pending);
-
-	if (!pending)
-		return;
-	p->pending = pending;
-	pending[p->pending_count] = strdup(path);
-	p->pending_count += pending[p->pending_count] != NULL;
-}
-
-static void take_file(void *context, const char *path)
-{
-	struct finding *f = context;
-	struct preload *p = f->preload;
+	int64_t now = clock_mono_ns();
 	struct ring *ring = NULL;
 	struct error err;
 	int pid, ppid;
 
-	if (is_open(p, path))
-		return;
 	if (ring_open(path, &ring, &err) < 0) {
 		/* One that is gone again was emptied before. */
-		if (access(path, F_OK) == 0)
+		if (access(path, F_OK) == 0 || errno != ENOENT)
 			snprintf(p->refusal, sizeof p->refusal, "%.255s", err.text);
+		ring_finder_discard(p->finder, path);
 		return;
 	}
-	if (ring->hz != p->context->options->hz) {
-		snprintf(p->refusal, sizeof p->refusal, "%.150s: at %u Hz, where %u Hz were asked for", path, ring->hz,
-			 p->context->options->hz);
+	if (ring->hz != p->context->options->hz || ring->mono_ns > now) {
+		if (ring->mono_ns > now)
+			error_set(&err, "%.150s: it says that it was made in the future", path);
+		else
+			error_set(&err, "%.150s: at %u Hz, where %u Hz were asked for", path, ring->hz,
+				  p->context->options->hz);
 		ring_close(ring);
+		refuse_file(p, path, err.text);
 		return;
 	}
 	ppid = ring->ppid;
-	pid = preload_find_pid(ring, f->table, &ppid);
-	if (!pid && !p->ending && f->now - ring->mono_ns < DEFER_NS) {
-		defer(p, path);
+	pid = preload_find_pid(ring, table, &ppid);
+	if (!pid && !p->ending && now - ring->mono_ns < DEFER_NS) {
+		ring_finder_defer(p->finder, path, now + AGAIN_NS);
 		ring_close(ring);
 		return;
 	}
-	if (add_image(p, ring, pid, ppid, f->now, &err) < 0)
-		snprintf(p->refusal, sizeof p->refusal, "%.255s", err.text);
+	if (add_image(p, ring, pid, ppid, now, &err) < 0)
+		refuse_file(p, path, err.text);
 }
 
-static void take_pending(struct preload *p, const struct process_table *table, int64_t now)
+static bool in_a_hurry(const struct preload *p)
 {
-	struct finding f = {p, table, now};
-	char **pending = p->pending;
-	size_t count = p->pending_count;
-
-	p->pending = NULL;
-	p->pending_count = 0;
-	for (size_t i = 0; i < count; i++) {
-		take_file(&f, pending[i]);
-		free(pending[i]);
-	}
-	free(pending);
+	return p->ending && p->context->options->hurry && *p->context->options->hurry;
 }
 
-static void list_folder(struct finding *f)
+/* Opens the files that have come, until the clock says `until`. */
+static void find_files(struct preload *p, const struct process_table *table, int64_t until)
 {
-	struct error err;
+	int64_t due = p->ending ? INT64_MAX : clock_mono_ns();
+	const char *path;
 
-	if (rings_each(f->preload->folder, take_file, f, &err) < 0)
-		snprintf(f->preload->refusal, sizeof f->preload->refusal, "%.255s", err.text);
-}
-
-/* Opens the files that have come. */
-static void find_files(struct preload *p, const struct process_table *table, int64_t now)
-{
-	struct finding f = {p, table, now};
-	_Alignas(struct inotify_event) char events[16384];
-	bool all = p->notify < 0;
-	ssize_t got;
-
-	while (p->notify >= 0 && (got = read(p->notify, events, sizeof events)) > 0) {
-		for (char *at = events; at < events + got;) {
-			const struct inotify_event *e = (const struct inotify_event *)at;
-			size_t length = e->len ? strlen(e->name) : 0, suffix = strlen(SAMPLER_FILE_SUFFIX);
-			CLEANUP(free_cleanup) char *path = NULL;
-
-			at += sizeof *e + e->len;
-			all |= (e->mask & IN_Q_OVERFLOW) != 0;
-			if (length <= suffix || strcmp(e->name + length - suffix, SAMPLER_FILE_SUFFIX) != 0)
-				continue;
-			path = fs_join(p->folder, e->name);
-			if (path && access(path, F_OK) == 0)
-				take_file(&f, path);
-		}
-	}
-	if (all)
-		list_folder(&f);
+	ring_finder_look(p->finder, until);
+	while (clock_mono_ns() < until && !in_a_hurry(p) && (path = ring_finder_next(p->finder, due)))
+		take_file(p, path, table);
 }
 
 /* Makes what was drained safe, and only then gives its room back. */
@@ -348,32 +346,40 @@ static void end_the_dead(struct preload *p, const struct process_table *table, u
 	size_t left = p->count;
 
 	/* From where the last round stopped, so that each gets its turn. */
-	while (left-- > 0 && p->count) {
+	while (left-- > 0 && p->count && !in_a_hurry(p)) {
 		if (p->next_look >= p->count)
 			p->next_look = 0;
 		if (has_ended(p->images[p->next_look], table, &looks))
-			end_and_remove(p, p->next_look, now);
+			end_and_remove(p, p->images[p->next_look], now);
 		else
 			p->next_look++;
 	}
 }
 
-static void count_weights(struct preload *p)
+static void count_weight(struct preload *p, struct image *i)
 {
-	for (size_t k = 0; k < p->count; k++) {
-		struct image *i = p->images[k];
-		struct sampled_process *process;
-		struct ring_counts counts;
+	struct sampled_process *process;
+	struct ring_counts counts;
 
-		ring_count(i->ring, &counts);
-		if (counts.weight == i->weight && counts.unsampled_ns == 0)
-			continue;
-		i->weight = counts.weight;
-		process = process_of(p, i);
-		if (process)
-			process->live_ns = (int64_t)((double)counts.weight * 1e9 / i->ring->hz) +
-					   (int64_t)counts.unsampled_ns;
-	}
+	ring_count(i->ring, &counts);
+	if (counts.weight == i->weight && counts.unsampled_ns == 0)
+		return;
+	i->weight = counts.weight;
+	process = process_of(p, i);
+	if (process)
+		process->live_ns = claim_of(i, &counts);
+}
+
+static void count_weights(struct preload *p, int64_t until)
+{
+	for (size_t left = p->count; left > 0 && clock_mono_ns() < until && !in_a_hurry(p); left--)
+		count_weight(p, p->images[p->next_count++ % p->count]);
+}
+
+static void drain(struct preload *p, uint64_t least, int64_t until, int64_t now)
+{
+	for (size_t left = p->count; left > 0 && clock_mono_ns() < until && !in_a_hurry(p); left--)
+		image_drain(p->images[p->next_read++ % p->count], least, now);
 }
 
 static void preload_poll(void *state, const struct process_table *table, int64_t now)
@@ -381,16 +387,13 @@ static void preload_poll(void *state, const struct process_table *table, int64_t
 	struct preload *p = state;
 	bool round = now - p->drained_at >= DRAIN_EVERY_NS;
 
-	find_files(p, table, now);
-	if (round)
-		take_pending(p, table, now);
-	for (size_t i = 0; i < p->count; i++)
-		image_drain(p->images[i], round ? 0 : DRAIN_AT_ONCE, now);
+	find_files(p, table, clock_mono_ns() + OPEN_FOR_NS);
+	drain(p, round ? 0 : DRAIN_AT_ONCE, clock_mono_ns() + READ_FOR_NS, now);
 	release(p);
 	if (!round)
 		return;
 	p->drained_at = now;
-	count_weights(p);
+	count_weights(p, clock_mono_ns() + READ_FOR_NS);
 	sampled_processes_update(&p->processes, table);
 	end_the_dead(p, table, LOOKS_PER_ROUND, now);
 }
@@ -411,17 +414,30 @@ static void preload_forgotten(void *state, const struct process *process)
 	sampled_processes_forgotten(&p->processes, process);
 }
 
+/* What is left in the folder, of processes that live on, too: they may last for days, and nobody would ever look at
+ * their rings again. */
+static void remove_folder(struct preload *p)
+{
+	size_t unread = ring_finder_unread(p->finder);
+
+	if (unread)
+		warnings_add(p->context->warnings,
+			     "Not profiled: %zu files of samples were not read, since there were too many or no time "
+			     "was left.",
+			     unread);
+	ring_folder_clear(p->context->options->rings);
+	ring_folder_remove(p->context->options->rings, p->context->warnings);
+}
+
 static void preload_end(void *state, const struct process_table *table, int64_t now)
 {
 	struct preload *p = state;
 
 	p->ending = true;
-	find_files(p, table, now);
-	take_pending(p, table, now);
-	for (size_t i = 0; i < p->count; i++)
-		image_drain(p->images[i], 0, now);
+	find_files(p, table, INT64_MAX);
+	drain(p, 0, INT64_MAX, now);
 	release(p);
-	count_weights(p);
+	count_weights(p, INT64_MAX);
 	sampled_processes_update(&p->processes, table);
 	end_the_dead(p, table, UINT32_MAX, now);
 	for (size_t i = 0; i < p->count; i++)
@@ -431,8 +447,7 @@ static void preload_end(void *state, const struct process_table *table, int64_t 
 	if (*p->refusal)
 		warnings_add(p->context->warnings, "Not profiled: a process whose file of samples is no good (%s).",
 			     p->refusal);
-	/* Of processes that live on, too: they may last for days, and nobody would ever look at their rings again. */
-	rings_remove(p->folder);
+	remove_folder(p);
 }
 
 const struct sampling_recorder preload_recorder = {

@@ -110,6 +110,7 @@ static int prepare_sampling(struct recording *r, struct error *err)
 		.hz = r->options->profile_hz,
 		.rings = r->result->dir.rings,
 		.segment_path = r->result->dir.samples_seg,
+		.hurry = &hurry,
 	};
 
 	if (!options.hz)
@@ -291,7 +292,6 @@ static void finish(struct recording *r, json_t *begin)
 	if (!r->drained && !r->gone)
 		warnings_add(&run->warnings,
 			     "Not all output had been passed on and kept when these results were made.");
-	let_signals_hurry(r);
 	if (r->has_dir && finish_run(&r->result->dir, begin, FINISH_LIVE, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
 	if (r->sampling && profiling_finish(&r->result->dir, r->sampling, &hurry, run, &err) < 0)
@@ -350,6 +350,7 @@ static int record(struct recording *r, json_t *begin, struct error *err)
 	if (r->run->end == r->start)
 		r->run->end = clock_mono_ns();
 	monitor_end(r->monitor, r->run->end);
+	let_signals_hurry(r);
 	if (r->sampling)
 		sampling_end(r->sampling, monitor_processes(r->monitor), clock_mono_ns());
 	markers_close(&r->markers, r->run->end);

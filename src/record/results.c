@@ -1,5 +1,7 @@
 #include "record/results.h"
 
+#include <math.h>
+
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "model/hotspots.h"
@@ -29,7 +31,8 @@ static json_t *profile_json(const struct run *run, struct error *err)
 	struct hotspot_query query = {.by = BY_FUNCTION, .top = HOTSPOTS_TOP};
 	CLEANUP(hotspots_release) struct hotspots sums;
 	struct hotspots_shown shown = {.profile = run->profile, .hotspots = &sums, .query = &query};
-	double cpu_s = run->cpu_user_s + run->cpu_system_s;
+	/* Where the recording ended before the run did, what is known of it is less than what was used. */
+	double cpu_s = run->status == RUN_PARTIAL ? NAN : run->cpu_user_s + run->cpu_system_s;
 	json_t *object;
 
 	hotspots_init(&sums);

@@ -1,16 +1,20 @@
 #include "record/ring_folder.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fs.h"
 
 #define MEMORY "/dev/shm"
@@ -53,17 +57,68 @@ char *ring_folder_make(const char *place, struct error *err)
 	return NULL;
 }
 
-void ring_folder_remove(const char *place)
+/* Where the folder is; false where the link is none that was made here. */
+static bool find(const char *place, char path[PATH_MAX])
+{
+	ssize_t length = readlink(place, path, PATH_MAX - 1);
+	size_t prefix = sizeof MEMORY_NAME - 7;
+
+	if (length < 0)
+		return errno == EINVAL && snprintf(path, PATH_MAX, "%s", place) < PATH_MAX;
+	path[length] = '\0';
+	return strncmp(path, MEMORY_NAME, prefix) == 0 && !strchr(path + prefix, '/');
+}
+
+int ring_folder_open(const char *place)
 {
 	char path[PATH_MAX];
-	ssize_t length = readlink(place, path, sizeof path - 1);
+	int fd;
 
-	if (length < 0) {
-		rmdir(place);
+	if (!find(place, path))
+		return -ENOENT;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+void ring_folder_clear(const char *place)
+{
+	int fd = ring_folder_open(place);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		fd_cleanup(&fd);
 		return;
 	}
-	path[length] = '\0';
+	/* One that is a folder refuses; what stays is seen when the folder itself is to be removed. */
+	while ((entry = readdir(dir)))
+		unlinkat(fd, entry->d_name, 0);
+	closedir(dir);
+}
+
+static void say_left(const char *path, struct warnings *warnings)
+{
+	if (warnings)
+		warnings_add(warnings,
+			     "The folder for files of samples stays, since something else was put into it or in its "
+			     "place: %s.",
+			     path);
+}
+
+void ring_folder_remove(const char *place, struct warnings *warnings)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find(place, path)) {
+		/* Whatever a link leads to now is not ours. */
+		if (lstat(place, &st) == 0)
+			say_left(place, warnings);
+		return;
+	}
 	/* After a restart of the machine the folder is gone, and the link leads nowhere. */
 	if (rmdir(path) == 0 || errno == ENOENT)
 		unlink(place);
+	else
+		say_left(path, warnings);
 }

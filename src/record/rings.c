@@ -6,16 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "record/elf_headers.h"
 #include "record/ring_guard.h"
 
 #define RECORD_BYTES_MAX (sizeof(struct sampler_sample) + SAMPLER_FRAMES_MAX * sizeof(uint64_t))
 #define FILE_BYTES_MAX ((uint64_t)1 << 40)
 #define MODULES_MAX 8192u
+#define SLOTS_FIRST 8u /* that are mapped at first */
 
 static struct sampler_slot *slot_at(const struct ring *r, uint32_t slot)
 {
@@ -35,7 +38,7 @@ static int check(const struct sampler_header *h, uint64_t bytes, const char *pat
 	if (h->slot_size != SAMPLER_SLOT_BYTES || h->slot_max == 0 || h->slot_max > SAMPLER_SLOTS_MAX ||
 	    h->slots_offset % 64 || h->slots_offset < sizeof *h || h->modules_offset % 8 ||
 	    h->modules_offset < sizeof *h || h->modules_bytes > SAMPLER_MODULE_BYTES ||
-	    (uint64_t)h->modules_offset + h->modules_bytes > bytes)
+	    (uint64_t)h->modules_offset + h->modules_bytes > h->slots_offset || h->slots_offset > bytes)
 		return error_set(err, "%s: damaged: its header does not describe a file of %llu bytes", path,
 				 (unsigned long long)bytes);
 	return 0;
@@ -55,23 +58,57 @@ static void take_header(struct ring *r, const struct sampler_header *h)
 	r->modules_room = h->modules_bytes;
 }
 
-/* Maps the whole file, which has its full size from the start and is sparse. */
-static int map(struct ring *r, int fd, struct error *err)
+static int refuse_map(const char *path, int code, struct error *err)
+{
+	struct rlimit limit;
+
+	if (code == ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return error_set(err, "%s: assay's own limit on memory (ulimit -v %llu) leaves no room to read it",
+				 path, (unsigned long long)limit.rlim_cur / 1024);
+	return error_set(err, "%s: %s", path, strerror(code));
+}
+
+/* Reads the header with a system call, so that a file which is cut meanwhile does no harm. */
+static int read_header(struct ring *r, int fd, struct sampler_header *h, struct error *err)
 {
 	struct stat st;
-	void *at;
 
 	if (fstat(fd, &st) < 0)
 		return error_set(err, "%s: %s", r->path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof *r->header || (uint64_t)st.st_size > FILE_BYTES_MAX)
+	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof *h || (uint64_t)st.st_size > FILE_BYTES_MAX ||
+	    !elf_read_at(fd, 0, h, sizeof *h))
 		return error_set(err, "%s: not a ring file of assay's sampler", r->path);
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return error_set(err, "%s: %s", r->path, strerror(errno));
-	r->header = at;
-	r->bytes = (size_t)st.st_size;
+	h->exe[sizeof h->exe - 1] = '\0';
+	r->file_bytes = (uint64_t)st.st_size;
 	r->device = st.st_dev;
 	r->inode = st.st_ino;
+	return check(h, r->file_bytes, r->path, err);
+}
+
+static uint32_t slots_inside(const struct ring *r, uint64_t bytes)
+{
+	uint64_t fit = bytes > r->slots_at ? (bytes - r->slots_at) / r->slot_bytes : 0;
+
+	return fit < r->slot_max ? (uint32_t)fit : r->slot_max;
+}
+
+static uint64_t bytes_of(const struct ring *r, uint32_t slots)
+{
+	uint64_t bytes = r->slots_at + slots * r->slot_bytes;
+
+	return bytes < r->file_bytes ? bytes : r->file_bytes;
+}
+
+/* The part that is in use, since the file has its full size, for thousands of threads, from the start. */
+static int map(struct ring *r, int fd, struct error *err)
+{
+	uint64_t bytes = bytes_of(r, SLOTS_FIRST);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return refuse_map(r->path, errno, err);
+	r->header = at;
+	r->bytes = bytes;
 	return 0;
 }
 
@@ -89,25 +126,27 @@ int ring_open(const char *path, struct ring **ret, struct error *err)
 		ring_close(r);
 		return error_set(err, "%s: out of memory", path);
 	}
-	if (map(r, fd, err) < 0) {
-		ring_close(r);
-		return -1;
-	}
-	ring_guard_begin(r->header, r->bytes);
-	memcpy(&copy, r->header, sizeof copy);
-	r->broken = ring_guard_end();
-	copy.exe[sizeof copy.exe - 1] = '\0';
-	r->exe = strdup(copy.exe);
-	if (r->broken || !r->exe || check(&copy, r->bytes, path, err) < 0) {
-		if (r->broken || !r->exe)
-			error_set(err, "%s: %s", path,
-				  r->broken ? "became shorter while it was read" : "out of memory");
+	if (read_header(r, fd, &copy, err) < 0) {
 		ring_close(r);
 		return -1;
 	}
 	take_header(r, &copy);
+	r->exe = strdup(copy.exe);
+	if (!r->exe || map(r, fd, err) < 0) {
+		if (!r->exe)
+			error_set(err, "%s: out of memory", path);
+		ring_close(r);
+		return -1;
+	}
 	*ret = r;
 	return 0;
+}
+
+const char *ring_name(const struct ring *r)
+{
+	const char *slash = strrchr(r->path, '/');
+
+	return slash ? slash + 1 : r->path;
 }
 
 void ring_close(struct ring *r)
@@ -133,14 +172,40 @@ void ring_unlink(const struct ring *r)
 		unlink(r->path);
 }
 
-/* How many slots are in use and lie inside what is mapped. */
+/* How many slots are in use, as far as the file goes. */
 static uint32_t slots_in_use(const struct ring *r)
 {
 	uint32_t used = atomic_load_explicit(&r->header->slots, memory_order_acquire);
-	uint64_t fit = r->bytes > r->slots_at ? (r->bytes - r->slots_at) / r->slot_bytes : 0;
+	uint32_t fit = slots_inside(r, r->file_bytes);
 
-	used = used < r->slot_max ? used : r->slot_max;
-	return used < fit ? used : (uint32_t)fit;
+	return used < fit ? used : fit;
+}
+
+/* How many of them are mapped; maps more where it is too few. Not to be called while guarded. */
+static uint32_t slots_to_read(struct ring *r)
+{
+	uint32_t used, mapped = slots_inside(r, r->bytes), wanted;
+	uint64_t bytes;
+	void *at;
+
+	ring_guard_begin(r->header, r->bytes);
+	used = slots_in_use(r);
+	r->broken = ring_guard_end();
+	if (r->broken || used <= mapped)
+		return r->broken ? 0 : used;
+	wanted = used > 2 * mapped ? used : 2 * mapped;
+	bytes = bytes_of(r, wanted);
+	at = mremap(r->header, r->bytes, bytes, MREMAP_MAYMOVE);
+	if (at == MAP_FAILED) {
+		bytes = bytes_of(r, used);
+		at = mremap(r->header, r->bytes, bytes, MREMAP_MAYMOVE);
+	}
+	r->unread_slots = at == MAP_FAILED ? used - mapped : 0;
+	if (at == MAP_FAILED)
+		return mapped;
+	r->header = at;
+	r->bytes = bytes;
+	return used;
 }
 
 static int grow_tails(struct ring *r, uint32_t count)
@@ -340,12 +405,11 @@ static bool drain_slot(struct ring *r, uint32_t slot, uint64_t least, const stru
 bool ring_drain(struct ring *r, uint64_t least, const struct ring_sink *sink)
 {
 	bool any = false;
-	uint32_t used;
+	uint32_t used = r->broken ? 0 : slots_to_read(r);
 
 	if (r->broken)
 		return false;
 	ring_guard_begin(r->header, r->bytes);
-	used = slots_in_use(r);
 	/* Without memory for its tail a slot waits. */
 	used = grow_tails(r, used) == 0 ? used : (uint32_t)r->tail_count;
 	for (uint32_t i = 0; i < used; i++)
@@ -371,14 +435,13 @@ void ring_release(struct ring *r)
 
 void ring_count(struct ring *r, struct ring_counts *ret)
 {
+	uint32_t used = r->broken ? 0 : slots_to_read(r);
 	struct sampler_header *h = r->header;
-	uint32_t used;
 
 	*ret = (struct ring_counts){0};
 	if (r->broken)
 		return;
 	ring_guard_begin(r->header, r->bytes);
-	used = slots_in_use(r);
 	for (uint32_t i = 0; i < used; i++) {
 		struct sampler_slot *s = slot_at(r, i);
 
@@ -398,42 +461,30 @@ void ring_count(struct ring *r, struct ring_counts *ret)
 	r->broken = ring_guard_end();
 }
 
-static int each_file(const char *folder, const char *suffix, void (*each)(void *context, const char *path),
-		     void *context, struct error *err)
+int rings_each(int folder, bool (*each)(void *context, const char *name), void *context)
 {
-	DIR *dir = opendir(folder);
+	/* Another descriptor, since the position is shared by copies. */
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	if (!dir)
-		return error_set(err, "%s: %s", folder, strerror(errno));
-	while ((entry = readdir(dir))) {
-		size_t length = strlen(entry->d_name), ending = strlen(suffix);
-		CLEANUP(free_cleanup) char *path = NULL;
+	if (!dir) {
+		int code = errno;
 
-		if (length <= ending || strcmp(entry->d_name + length - ending, suffix) != 0)
-			continue;
-		path = fs_join(folder, entry->d_name);
-		if (path)
-			each(context, path);
+		if (fd >= 0)
+			close(fd);
+		return -code;
 	}
+	while ((entry = readdir(dir)))
+		if (ring_is_name(entry->d_name) && !each(context, entry->d_name))
+			break;
 	closedir(dir);
 	return 0;
 }
 
-int rings_each(const char *folder, void (*each)(void *context, const char *path), void *context, struct error *err)
+bool ring_is_name(const char *name)
 {
-	return each_file(folder, SAMPLER_FILE_SUFFIX, each, context, err);
-}
+	size_t length = strlen(name), ending = strlen(SAMPLER_FILE_SUFFIX);
 
-static void remove_file(void *context, const char *path)
-{
-	(void)context;
-	unlink(path);
-}
-
-void rings_remove(const char *folder)
-{
-	/* A folder that cannot be listed stays, and is seen to be there. */
-	each_file(folder, ".new", remove_file, NULL, NULL);
-	each_file(folder, SAMPLER_FILE_SUFFIX, remove_file, NULL, NULL);
+	return length > ending && strcmp(name + length - ending, SAMPLER_FILE_SUFFIX) == 0;
 }

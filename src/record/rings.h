@@ -26,7 +26,9 @@ struct ring_module {
 struct ring {
 	char *path; /* owned, like all pointers but `header` */
 	struct sampler_header *header; /* the mapping */
-	size_t bytes;
+	size_t bytes;        /* of the mapping */
+	uint64_t file_bytes;
+	uint32_t unread_slots; /* for which there was no room in this process's memory */
 	/* As they were when it was opened; the file's own are not looked at again. */
 	int pid, ppid;
 	uint32_t hz, slot_max;
@@ -47,6 +49,8 @@ struct ring {
 /* Opens, checks and maps a ring file. What is none, or is cut, is refused with a sentence. */
 int ring_open(const char *path, struct ring **ret, struct error *err);
 void ring_close(struct ring *r); /* NULL accepted */
+
+const char *ring_name(const struct ring *r); /* the last part of its path */
 
 /* Removes the file, if it still is this one. */
 void ring_unlink(const struct ring *r);
@@ -89,11 +93,9 @@ struct ring_counts {
 
 void ring_count(struct ring *r, struct ring_counts *ret);
 
-/* Calls `each` with the path of every ring file in the folder. Returns 0 or -1 with *err. */
-int rings_each(const char *folder, void (*each)(void *context, const char *path), void *context, struct error *err);
+/* Calls `each` with the name of every ring file in the open folder, until it returns false. Returns 0 or -errno. */
+int rings_each(int folder, bool (*each)(void *context, const char *name), void *context);
 
-/* Removes all ring files, and those that were being made when their process ended. A process that lives on keeps what
- * it has mapped, and samples into it unseen. */
-void rings_remove(const char *folder);
+bool ring_is_name(const char *name);
 
 #endif

@@ -13,6 +13,7 @@
 #define LOOK_NS (20 * NS_PER_MS)
 #define SEEN_NS NS_PER_MS
 #define TOTAL_SHARE 1000 /* or a thousandth of the run's */
+#define SMALL_SHARE 100  /* small ones are told of together from a hundredth of it on */
 #define LOOKS_PER_UPDATE 20
 #define REASONS_MAX 16
 
@@ -176,6 +177,8 @@ void sampled_processes_update(struct sampled_processes *s, const struct process_
 {
 	unsigned looks = 0;
 
+	if (!*s->full && !unsampled_folder_full(&s->needs, s->full))
+		*s->full = '\0';
 	for (size_t i = 0; i < table->count; i++) {
 		struct sampled_process *p = refresh(s, table, &table->items[i]);
 
@@ -202,8 +205,10 @@ void sampled_processes_reaped(struct sampled_processes *s, const struct wire_exi
 	for (size_t i = 0; i < s->room; i++)
 		if (s->items[i].pid == e->pid && (!newest || s->items[i].start_ticks > newest->start_ticks))
 			newest = &s->items[i];
-	if (newest && !newest->has_children && cpu > newest->cpu_ns)
-		newest->cpu_ns = cpu;
+	if (!newest || newest->has_children)
+		return;
+	newest->cpu_ns = cpu > newest->cpu_ns ? cpu : newest->cpu_ns;
+	newest->exact = true;
 }
 
 /* One reason and the processes that it holds for. */
@@ -242,12 +247,43 @@ static int by_cpu(const void *a, const void *b)
 	return (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns);
 }
 
+/* What is too short to be looked at, each; together it may be much. `count` 0: nobody saw how many. */
+static void report_small(size_t count, int64_t cpu_ns, const char *why, int64_t total_ns, struct samples_writer *writer,
+			 struct warnings *warnings)
+{
+	char name[64];
+
+	if (cpu_ns <= total_ns / SMALL_SHARE)
+		return;
+	if (count)
+		snprintf(name, sizeof name, "%zu process%s of under 10 ms", count, count == 1 ? "" : "es");
+	else
+		snprintf(name, sizeof name, "processes too short to be seen");
+	samples_writer_unsampled(writer, 0, cpu_ns, name, why);
+	warnings_add(warnings, "Not profiled: %s, %.2f s in all: %s.", name, (double)cpu_ns / 1e9, why);
+}
+
+/* What processes used that were never seen: known by what is missing in the sum. */
+static int64_t unseen_ns(const struct sampled_processes *s, int64_t total_ns)
+{
+	for (size_t i = 0; i < s->room; i++) {
+		const struct sampled_process *p = &s->items[i];
+		int64_t sampled = p->sampled_ns + p->live_ns;
+
+		/* Of one that was reaped the time of its children is in its own. */
+		if (p->pid)
+			total_ns -= p->has_ring ? sampled : p->cpu_ns > 0 ? p->cpu_ns : 0;
+	}
+	return total_ns;
+}
+
 void sampled_processes_report(const struct sampled_processes *s, int64_t total_ns, struct samples_writer *writer,
 			      struct warnings *warnings)
 {
-	static const char late[] = "ended before it could be looked at";
+	const char *late = *s->full ? s->full : "ended before it could be looked at";
 	struct reason reasons[REASONS_MAX];
-	size_t count = 0;
+	size_t count = 0, small = 0;
+	int64_t small_ns = 0;
 
 	for (size_t i = 0; i < s->room; i++) {
 		const struct sampled_process *p = &s->items[i];
@@ -255,9 +291,13 @@ void sampled_processes_report(const struct sampled_processes *s, int64_t total_n
 		const char *why = p->looked ? p->reason : late;
 
 		/* Of one that has samples only another program, seen for what it is, counts. */
-		if (!p->pid || (p->has_ring && !p->looked) || left <= 0 ||
-		    (left < COUNTS_NS && left <= total_ns / TOTAL_SHARE))
+		if (!p->pid || (p->has_ring && !p->looked) || left <= 0)
 			continue;
+		if (left < COUNTS_NS && left <= total_ns / TOTAL_SHARE) {
+			small++;
+			small_ns += left;
+			continue;
+		}
 		samples_writer_unsampled(writer, p->pid, left, p->name, why);
 		add_reason(reasons, &count, why, p->name, left);
 	}
@@ -266,4 +306,9 @@ void sampled_processes_report(const struct sampled_processes *s, int64_t total_n
 		warnings_add(warnings, "Not profiled: %s (%zu process%s, %.2f s of CPU time): %s.", reasons[i].names,
 			     reasons[i].count, reasons[i].count == 1 ? "" : "es", (double)reasons[i].cpu_ns / 1e9,
 			     reasons[i].text);
+	report_small(small, small_ns, *s->full ? s->full : "each ended before it could be looked at", total_ns, writer,
+		     warnings);
+	/* Where all could make a file, what is missing is the time before and after each was sampled. */
+	if (*s->full)
+		report_small(0, unseen_ns(s, total_ns), s->full, total_ns, writer, warnings);
 }

@@ -14,6 +14,8 @@
 #include "record/unsampled.h"
 #include "wire/records.h"
 
+struct image;
+
 struct sampled_process {
 	int pid; /* 0: empty slot */
 	int64_t start_ticks;
@@ -24,6 +26,8 @@ struct sampled_process {
 	int64_t sampled_ns;   /* of images that have ended, dropped ones included */
 	int64_t live_ns;      /* of the image that runs now */
 	int64_t looked_at_ns; /* what was not accounted for when it was looked at */
+	bool exact;           /* cpu_ns is what the kernel told at its end */
+	struct image *image;  /* that runs now, for the recorder's use; borrowed, NULL: none */
 	const char *exe;      /* of its newest image; owned */
 	char name[64];
 	char reason[UNSAMPLED_REASON_MAX];
@@ -33,6 +37,7 @@ struct sampled_processes {
 	struct sampled_process *items; /* a hash table */
 	size_t count, room;            /* room: a power of two, or 0 */
 	struct unsampled_needs needs;  /* borrowed */
+	char full[UNSAMPLED_REASON_MAX]; /* the folder of rings had no room at some time; "": it always had */
 };
 
 void sampled_processes_init(struct sampled_processes *s, const struct unsampled_needs *needs);

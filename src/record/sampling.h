@@ -25,6 +25,7 @@ struct sampling_options {
 	unsigned hz;
 	const char *rings;        /* folder for ring files; made here, removed at the end when empty */
 	const char *segment_path; /* samples.seg */
+	const volatile int *hurry; /* set by a signal: the last look is cut short; may be NULL */
 };
 
 /* Before launch_prepare. Fails where this recorder cannot work at all here (no sampler library; perf not allowed), with
@@ -56,6 +57,9 @@ void sampling_end(struct sampling *s, const struct process_table *table, int64_t
 /* After assay was killed: makes the segment anew from what is on file there (it may be missing or damaged) and what
  * still lies in the rings. Done again it gives the same. Rings of living processes stay as they are. */
 int sampling_recover(const char *rings, const char *segment_path, struct warnings *warnings, struct error *err);
+
+/* Whether rings are left that a recovery could take samples from: of processes that lived on after the one before. */
+bool sampling_rings_left(const char *rings);
 
 /* The module's file, opened while it was still there, or -1; borrowed, stays open until sampling_free. */
 int sampling_module_fd(const struct sampling *s, uint32_t module);

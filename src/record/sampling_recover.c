@@ -17,6 +17,7 @@
 
 struct recovery {
 	struct warnings *warnings;
+	const char *rings;
 	struct profile old;     /* what is on file */
 	bool has_old;
 	const char *path;       /* of the new segment */
@@ -28,6 +29,9 @@ struct recovery {
 	struct image_ends ends;
 	char **gone;            /* rings of processes that have ended; owned */
 	size_t gone_count;
+	size_t alive;           /* processes that have not ended */
+	char alive_pids[128];   /* of these, as far as there is room */
+	size_t alive_length;
 	bool failed;            /* out of memory */
 };
 
@@ -91,7 +95,7 @@ static void copy_samples(struct recovery *r)
 		const struct profile_image *image = &old->images[i];
 		struct wire_image_end end = {
 			.id = (uint32_t)i,
-			.trouble = image->trouble,
+			.trouble = image->trouble | (image->disbelieved ? WIRE_IMAGE_DISBELIEVED : 0),
 			.deliveries = image->deliveries,
 			.weight = image->weight,
 			.dropped = image->dropped,
@@ -178,6 +182,15 @@ static void keep_gone(struct recovery *r, const char *path)
 	r->gone_count += gone[r->gone_count] != NULL;
 }
 
+static void keep_alive(struct recovery *r, int pid)
+{
+	r->alive++;
+	if (r->alive_length < sizeof r->alive_pids)
+		r->alive_length += (size_t)snprintf(r->alive_pids + r->alive_length,
+						    sizeof r->alive_pids - r->alive_length, "%s%d",
+						    r->alive > 1 ? ", " : "", pid);
+}
+
 static int make_writer(struct recovery *r, enum wire_recorder recorder, unsigned hz, int64_t t, struct error *err)
 {
 	if (samples_writer_new(r->path, recorder, hz, t, &r->writer, err) < 0 ||
@@ -211,6 +224,8 @@ static int drain_ring(struct recovery *r, const char *path, struct error *err)
 	pid = preload_find_pid(ring, &none, &ppid);
 	if (!pid)
 		keep_gone(r, path);
+	else
+		keep_alive(r, pid);
 	id = image_of(r, ring, pid ? pid : ring->pid, &known);
 	if (image_new(r->shared, ring, id, pid ? pid : ring->pid, &image, err) < 0)
 		return -1;
@@ -220,21 +235,45 @@ static int drain_ring(struct recovery *r, const char *path, struct error *err)
 	image_drain(image, 0, clock_mono_ns());
 	samples_writer_flush(r->writer);
 	ring_count(image->ring, &counts);
-	image_ends_add(&r->ends, r->writer, id, image->ring, &counts, -1, clock_mono_ns());
+	image_ends_add(&r->ends,
+		       &(struct image_end){
+			       .image = id,
+			       .ring = image->ring,
+			       .counts = &counts,
+			       .cpu_ns = -1,
+			       .believed = true,
+			       .t = clock_mono_ns(),
+		       },
+		       r->writer, r->warnings);
 	image_free(image);
 	return 0;
 }
 
-static void take_ring(void *context, const char *path)
+static bool take_ring(void *context, const char *name)
 {
 	struct recovery *r = context;
+	CLEANUP(free_cleanup) char *path = fs_join(r->rings, name);
 	struct error err;
 
+	if (!path) {
+		r->failed = true;
+		return false;
+	}
 	if (drain_ring(r, path, &err) < 0)
 		warnings_add(r->warnings, "CPU samples of a process are lost: %s.", err.text);
+	return true;
 }
 
-static int recover(struct recovery *r, const char *rings, const char *segment_path, struct error *err)
+static void take_rings(struct recovery *r)
+{
+	CLEANUP(fd_cleanup) int folder = ring_folder_open(r->rings);
+	int problem = folder < 0 ? folder : rings_each(folder, take_ring, r);
+
+	if (problem && problem != -ENOENT)
+		warnings_add(r->warnings, "CPU samples may be lost: %s: %s.", r->rings, strerror(-problem));
+}
+
+static int recover(struct recovery *r, const char *segment_path, struct error *err)
 {
 	struct error why;
 
@@ -250,8 +289,7 @@ static int recover(struct recovery *r, const char *rings, const char *segment_pa
 			return -1;
 		copy_samples(r);
 	}
-	if (fs_is_dir(rings) && rings_each(rings, take_ring, r, &why) < 0)
-		warnings_add(r->warnings, "CPU samples may be lost: %s.", why.text);
+	take_rings(r);
 	if (!r->writer)
 		return error_set(err, "%s: there are no CPU samples", segment_path);
 	if (r->failed)
@@ -273,10 +311,27 @@ static void release(struct recovery *r)
 	profile_release(&r->old);
 }
 
+/* What was taken is on file: the rings of those that have ended are not needed any more. */
+static void remove_rings(struct recovery *r)
+{
+	if (r->alive) {
+		for (size_t i = 0; i < r->gone_count; i++)
+			unlink(r->gone[i]);
+		warnings_add(r->warnings,
+			     "%zu sampled process%s (%.*s) still run%s: recover again when %s ended, for the samples "
+			     "of later on, or their files stay in memory.",
+			     r->alive, r->alive == 1 ? "" : "es", (int)sizeof r->alive_pids - 1, r->alive_pids,
+			     r->alive == 1 ? "s" : "", r->alive == 1 ? "it has" : "they have");
+		return;
+	}
+	ring_folder_clear(r->rings);
+	ring_folder_remove(r->rings, r->warnings);
+}
+
 int sampling_recover(const char *rings, const char *segment_path, struct warnings *warnings, struct error *err)
 {
 	CLEANUP(free_cleanup) char *path = NULL;
-	struct recovery r = {.warnings = warnings};
+	struct recovery r = {.warnings = warnings, .rings = rings};
 	int failed;
 
 	profile_init(&r.old);
@@ -286,19 +341,31 @@ int sampling_recover(const char *rings, const char *segment_path, struct warning
 	}
 	unlink(path);
 	r.path = path;
-	failed = recover(&r, rings, segment_path, err);
+	failed = recover(&r, segment_path, err);
 	/* Closed before it gets its name. */
 	samples_writer_free(r.writer);
 	r.writer = NULL;
 	if (!failed && rename(path, segment_path) < 0)
 		failed = error_set(err, "%s: %s", segment_path, strerror(errno));
-	if (failed) {
+	if (failed)
 		unlink(path);
-	} else {
-		for (size_t i = 0; i < r.gone_count; i++)
-			unlink(r.gone[i]);
-		ring_folder_remove(rings);
-	}
+	else
+		remove_rings(&r);
 	release(&r);
 	return failed;
+}
+
+static bool is_left(void *context, const char *name)
+{
+	(void)name;
+	*(bool *)context = true;
+	return false;
+}
+
+bool sampling_rings_left(const char *rings)
+{
+	CLEANUP(fd_cleanup) int folder = ring_folder_open(rings);
+	bool left = false;
+
+	return folder >= 0 && rings_each(folder, is_left, &left) == 0 && left;
 }

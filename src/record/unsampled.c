@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -199,6 +200,21 @@ static long long limit_of(const struct buf *limits, const char *name)
 	return end == line ? -1 : value;
 }
 
+bool unsampled_folder_full(const struct unsampled_needs *needs, char reason[UNSAMPLED_REASON_MAX])
+{
+	struct statfs st;
+	const char *what;
+
+	if (statfs(needs->rings, &st) < 0)
+		return false;
+	/* Some file systems count no inodes at all. */
+	what = st.f_files && !st.f_ffree ? "inodes" : !st.f_bavail ? "blocks" : NULL;
+	if (what)
+		say(reason, "the file system of %.150s has no free %s, so its file of samples could not be made",
+		    needs->rings, what);
+	return what;
+}
+
 static bool place_tells(int pid, const struct unsampled_needs *needs, char reason[UNSAMPLED_REASON_MAX])
 {
 	CLEANUP(buf_release) struct buf status;
@@ -223,6 +239,8 @@ static bool place_tells(int pid, const struct unsampled_needs *needs, char reaso
 		say(reason, "it runs as user %ld, who may not write into the run directory", effective);
 		return true;
 	}
+	if (unsampled_folder_full(needs, reason))
+		return true;
 	if (!read_file(pid, "limits", &limits))
 		return false;
 	if (limit_of(&limits, "Max address space") >= 0 || limit_of(&limits, "Max file size") >= 0) {

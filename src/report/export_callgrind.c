@@ -1,6 +1,6 @@
 /* callgrind's format: for each function its own cost by line, and the cost of the calls that it made, from the call
- * tree. A function that recurs is one more function per level, "f", "f'2", "f'3", as callgrind itself has it with
- * --separate-recs: so that a stack counts once in each, and inclusive costs add up. */
+ * tree. A call to a function that is on the stack already is left out, so that a stack counts once in the calls to each
+ * of its functions: viewers take inclusive costs from there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,15 +9,15 @@
 #include "report/export_tree.h"
 #include "report/json_stream.h"
 
-#define NONE 0 /* levels begin with 1, so that no function has this key */
+#define NONE UINT32_MAX /* no callee */
 
 /* Calls what is outermost on each stack: readers take the inclusive cost of a function from the calls to it, and lost
  * stacks begin with any function. Its number is the one behind all others. */
 #define ALL "[all threads]"
 
-/* A cost line: of the function itself, or of a call. A function at a level of recursion is level << 32 | function. */
+/* A cost line: of the function itself, or of a call. */
 struct row {
-	uint64_t function, callee; /* callee NONE: its own cost */
+	uint32_t function, callee; /* callee NONE: its own cost */
 	uint32_t line;
 	uint64_t weight;
 };
@@ -28,11 +28,9 @@ struct writing {
 	const struct export_samples *samples;
 	FILE *out;
 	uint64_t *own, *with_calls; /* weight by node */
-	uint64_t *functions;        /* by node, at its level */
-	uint64_t *keys;             /* all of them, sorted: the position plus 1 is the id in the file */
-	size_t key_count;
+	bool *again;                /* by node: its function stands above it, too */
 	uint32_t *file_of;          /* by function: the id of its file, 0: not known */
-	bool *key_told, *file_told, *module_told; /* their names stand in the file already */
+	bool *function_told, *file_told, *module_told; /* their names stand in the file already */
 	struct row *rows;
 	size_t row_count;
 	struct buf name, clean;
@@ -42,10 +40,9 @@ static void writing_release(struct writing *w)
 {
 	free(w->own);
 	free(w->with_calls);
-	free(w->functions);
-	free(w->keys);
+	free(w->again);
 	free(w->file_of);
-	free(w->key_told);
+	free(w->function_told);
 	free(w->file_told);
 	free(w->module_told);
 	free(w->rows);
@@ -65,18 +62,18 @@ static uint32_t module_of(const struct writing *w, uint32_t function)
 
 static uint32_t function_of(const struct writing *w, uint32_t node)
 {
-	return w->tree->frames[w->tree->nodes[node].frame].function;
+	return node ? w->tree->frames[w->tree->nodes[node].frame].function : number_of_all(w);
 }
 
-/* How often the function of each node already stands above it: a walk over the tree that counts on its way down. */
-static int find_levels(struct writing *w, struct error *err)
+/* Which nodes have their function above them, too: a walk over the tree that counts on its way down. */
+static int find_recursion(struct writing *w, struct error *err)
 {
 	size_t n = w->tree->node_count;
 	CLEANUP(free_cleanup) uint32_t *child = calloc(n, sizeof *child);
 	CLEANUP(free_cleanup) uint32_t *sibling = calloc(n, sizeof *sibling);
-	CLEANUP(free_cleanup) uint32_t *level = calloc(export_no_stack(w->p) + (size_t)1, sizeof *level);
+	CLEANUP(free_cleanup) uint32_t *on_way = calloc(number_of_all(w) + (size_t)1, sizeof *on_way);
 
-	if (!child || !sibling || !level)
+	if (!child || !sibling || !on_way)
 		return error_set(err, "out of memory for %zu places", n);
 	for (uint32_t i = (uint32_t)n - 1; i > 0; i--) {
 		uint32_t parent = w->tree->nodes[i].parent;
@@ -84,28 +81,20 @@ static int find_levels(struct writing *w, struct error *err)
 		sibling[i] = child[parent];
 		child[parent] = i;
 	}
-	w->functions[0] = UINT64_C(1) << 32 | number_of_all(w);
 	for (uint32_t at = child[0]; at;) {
-		w->functions[at] = (uint64_t)++level[function_of(w, at)] << 32 | function_of(w, at);
+		w->again[at] = on_way[function_of(w, at)]++ > 0;
 		if (child[at]) {
 			at = child[at];
 			continue;
 		}
 		for (; at && !sibling[at]; at = w->tree->nodes[at].parent)
-			level[function_of(w, at)]--;
+			on_way[function_of(w, at)]--;
 		if (at) {
-			level[function_of(w, at)]--;
+			on_way[function_of(w, at)]--;
 			at = sibling[at];
 		}
 	}
 	return 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static int by_function(const void *a, const void *b)
@@ -115,15 +104,15 @@ static int by_function(const void *a, const void *b)
 	if (x->function != y->function)
 		return x->function < y->function ? -1 : 1;
 	if (x->callee != y->callee)
-		return x->callee < y->callee ? -1 : 1;
+		return x->callee + 1 < y->callee + 1 ? -1 : 1; /* its own cost before its calls */
 	return (x->line > y->line) - (x->line < y->line);
 }
 
-static void add_row(struct writing *w, uint32_t node, uint64_t callee, uint64_t weight)
+static void add_row(struct writing *w, uint32_t node, uint32_t callee, uint64_t weight)
 {
 	uint32_t line = node ? w->tree->frames[w->tree->nodes[node].frame].line : 0;
 
-	w->rows[w->row_count++] = (struct row){w->functions[node], callee, line, weight};
+	w->rows[w->row_count++] = (struct row){function_of(w, node), callee, line, weight};
 }
 
 static void join_rows(struct writing *w)
@@ -146,36 +135,28 @@ static int make_rows(struct writing *w, struct error *err)
 
 	w->own = calloc(n, sizeof *w->own);
 	w->with_calls = calloc(n, sizeof *w->with_calls);
-	w->functions = calloc(n, sizeof *w->functions);
-	w->keys = calloc(n, sizeof *w->keys);
+	w->again = calloc(n, sizeof *w->again);
 	w->rows = calloc(2 * n, sizeof *w->rows);
-	if (!w->own || !w->with_calls || !w->functions || !w->keys || !w->rows)
+	if (!w->own || !w->with_calls || !w->again || !w->rows)
 		return error_set(err, "out of memory for %zu places", n);
 	for (size_t i = 0; i < w->samples->count; i++) {
 		const struct profile_sample *s = &w->p->samples[w->samples->items[i]];
 
 		w->own[w->tree->node_of[s->node]] += s->weight;
 	}
-	if (find_levels(w, err) < 0)
+	if (find_recursion(w, err) < 0)
 		return -1;
 	for (uint32_t i = (uint32_t)n - 1; i > 0; i--) {
 		uint32_t parent = w->tree->nodes[i].parent;
 
 		w->with_calls[i] += w->own[i];
 		w->with_calls[parent] += w->with_calls[i];
-		w->keys[w->key_count++] = w->functions[i];
 		if (w->own[i])
 			add_row(w, i, NONE, w->own[i]);
-		add_row(w, parent, w->functions[i], w->with_calls[i]);
+		if (!w->again[i])
+			add_row(w, parent, function_of(w, i), w->with_calls[i]);
 	}
-	w->keys[w->key_count++] = w->functions[0];
 	join_rows(w);
-	qsort(w->keys, w->key_count, sizeof *w->keys, by_number);
-	n = w->key_count;
-	w->key_count = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!w->key_count || w->keys[w->key_count - 1] != w->keys[i])
-			w->keys[w->key_count++] = w->keys[i];
 	return 0;
 }
 
@@ -196,10 +177,10 @@ static int number_files(struct writing *w, struct error *err)
 	size_t n = 0;
 
 	w->file_of = calloc(number_of_all(w) + (size_t)1, sizeof *w->file_of);
-	w->key_told = calloc(w->key_count + 1, sizeof *w->key_told);
+	w->function_told = calloc(number_of_all(w) + (size_t)1, sizeof *w->function_told);
 	w->file_told = calloc(p->function_count + 2, sizeof *w->file_told);
 	w->module_told = calloc(p->module_count + 1, sizeof *w->module_told);
-	if (!order || !w->file_of || !w->key_told || !w->file_told || !w->module_told)
+	if (!order || !w->file_of || !w->function_told || !w->file_told || !w->module_told)
 		return error_set(err, "out of memory for %zu functions", p->function_count);
 	for (uint32_t i = 0; i < p->function_count; i++)
 		if (p->functions[i].file)
@@ -223,24 +204,15 @@ static void put_clean(struct writing *w, const char *text)
 }
 
 /* "fn=(12) name", and "fn=(12)" from then on. */
-static void put_name(struct writing *w, const char *key, size_t id, bool *told, const char *name, uint32_t level)
+static void put_name(struct writing *w, const char *key, size_t id, bool *told, const char *name)
 {
 	fprintf(w->out, "%s=(%zu)", key, id);
 	if (!*told) {
 		putc_unlocked(' ', w->out);
 		put_clean(w, name);
-		if (level > 1)
-			fprintf(w->out, "'%u", level);
 	}
 	putc_unlocked('\n', w->out);
 	*told = true;
-}
-
-static size_t id_of(const struct writing *w, uint64_t function)
-{
-	const uint64_t *at = bsearch(&function, w->keys, w->key_count, sizeof *w->keys, by_number);
-
-	return (size_t)(at - w->keys) + 1;
 }
 
 static void put_module(struct writing *w, const char *key, uint32_t module)
@@ -248,7 +220,7 @@ static void put_module(struct writing *w, const char *key, uint32_t module)
 	const struct profile_module *m = module == PROFILE_NONE ? NULL : &w->p->modules[module];
 	size_t at = m ? module : w->p->module_count;
 
-	put_name(w, key, at + 1, &w->module_told[at], !m ? "???" : *m->path ? m->path : m->name, 1);
+	put_name(w, key, at + 1, &w->module_told[at], !m ? "???" : *m->path ? m->path : m->name);
 }
 
 static void put_file(struct writing *w, const char *key, uint32_t function)
@@ -256,29 +228,27 @@ static void put_file(struct writing *w, const char *key, uint32_t function)
 	const char *file = export_function_file(w->p, function);
 	uint32_t id = w->file_of[function];
 
-	put_name(w, key, id + (size_t)1, &w->file_told[id], file ? file : "???", 1);
+	put_name(w, key, id + (size_t)1, &w->file_told[id], file ? file : "???");
 }
 
-static void put_function(struct writing *w, const char *key, uint64_t at_level)
+static void put_function(struct writing *w, const char *key, uint32_t function)
 {
-	size_t id = id_of(w, at_level);
-	uint32_t function = (uint32_t)at_level;
 	const char *name = function == number_of_all(w) ? ALL : export_function_name(w->p, function, &w->name);
 
-	put_name(w, key, id, &w->key_told[id - 1], name, (uint32_t)(at_level >> 32));
+	put_name(w, key, function + (size_t)1, &w->function_told[function], name);
 }
 
 /* Of a callee only what is not as with its caller. How often it was called no sample knows: their number stands for
  * it. */
 static void put_call(struct writing *w, const struct row *r)
 {
-	uint32_t caller = (uint32_t)r->function, callee = (uint32_t)r->callee;
+	uint32_t caller = r->function, callee = r->callee;
 
 	if (module_of(w, callee) != module_of(w, caller))
 		put_module(w, "cob", module_of(w, callee));
 	if (w->file_of[callee] != w->file_of[caller])
 		put_file(w, "cfi", callee);
-	put_function(w, "cfn", r->callee);
+	put_function(w, "cfn", callee);
 	fprintf(w->out, "calls=%llu %u\n", (unsigned long long)r->weight, export_function_line(w->p, callee));
 }
 
@@ -299,8 +269,8 @@ static void put_rows(struct writing *w)
 
 		if (!i || r->function != w->rows[i - 1].function) {
 			putc_unlocked('\n', w->out);
-			put_module(w, "ob", module_of(w, (uint32_t)r->function));
-			put_file(w, "fl", (uint32_t)r->function);
+			put_module(w, "ob", module_of(w, r->function));
+			put_file(w, "fl", r->function);
 			put_function(w, "fn", r->function);
 		}
 		if (r->callee != NONE)

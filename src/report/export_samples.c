@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "model/hotspots.h"
 
 #define BEFORE "before" /* the group of what comes before the first phase, as in the table of hot spots */
 #define NO_PHASES "run" /* the group of everything where there are none */
@@ -40,28 +41,23 @@ static bool wanted(const struct export_input *in, int64_t t)
 static int say_nothing(const struct export_input *in, struct error *err)
 {
 	CLEANUP(buf_release) struct buf names;
-	bool known = false;
+	bool known = in->phases->count == 0 && in->group && strcmp(in->group, NO_PHASES) == 0, before = false;
 
 	buf_init(&names);
 	if (!in->profile->sample_count || !in->group) {
 		error_set(err, "there are no CPU samples in this run");
 		return EXPORT_NOTHING;
 	}
-	for (size_t i = 0; i < in->phases->count; i++) {
-		const char *group = phase_group_name(in->phases->items[i].group);
-		bool new = true;
-
-		known |= phase_is(&in->phases->items[i], in->group);
-		for (size_t j = 0; j < i && new; j++)
-			new = in->phases->items[j].group != in->phases->items[i].group;
-		if (new)
-			buf_printf(&names, "%s%s", names.length ? ", " : "", group);
-	}
-	if (known || strcmp(in->group, BEFORE) == 0)
+	for (size_t i = 0; i < in->phases->count && !known; i++)
+		known = phase_is(&in->phases->items[i], in->group);
+	for (size_t i = 0; i < in->profile->sample_count && !before; i++)
+		before = phases_at(in->phases, in->profile->samples[i].t) == SIZE_MAX;
+	hotspots_list_groups(in->phases, before, &names);
+	if (known)
 		error_set(err, "option '--group': there are no CPU samples in '%.100s'", in->group);
 	else
-		error_set(err, "option '--group': this run has no group or phase '%.100s'; its groups: %s", in->group,
-			  names.length ? names.text : NO_PHASES);
+		error_set(err, "option '--group': there is no group or phase '%.100s' in this run; its groups are: %s",
+			  in->group, names.text);
 	return EXPORT_NOTHING;
 }
 

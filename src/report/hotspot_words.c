@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "base/wrap.h"
 #include "judge/shares.h"
 #include "model/phase.h"
+#include "report/hotspot_notes.h"
 
 #define CONFIDENCE_ALPHA 0.05
 #define MODULE_COLUMNS 24
@@ -17,39 +17,8 @@
 #define SERIAL_WALL_PCT 5.0 /* of the wall time: less does not hold up anything */
 #define SERIAL_ROWS 3
 #define SENTENCE_NAME 70
-#define NAMELESS_SHARE 0.05
-
-/* Where the character before byte `at` or at it begins. */
-static size_t back_to_character(const char *text, size_t at)
-{
-	while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
-		at--;
-	return at;
-}
-
-void hotspot_words_name(struct buf *out, const char *name, size_t columns)
-{
-	CLEANUP(buf_release) struct buf line;
-	size_t width, front, back, at = 0;
-
-	buf_init(&line);
-	utf8_append_line(&line, name, SIZE_MAX);
-	width = wrap_width(line.text);
-	if (width <= columns || columns < 8) {
-		buf_puts(out, line.text);
-		return;
-	}
-	back = (columns - 3) / 2;
-	front = columns - 3 - back;
-	for (size_t i = 0; i < front && at < line.length; i++)
-		at += utf8_character(line.text + at, line.length - at);
-	buf_append(out, line.text, at);
-	buf_puts(out, "...");
-	at = line.length;
-	for (size_t i = 0; i < back && at > 0; i++)
-		at = back_to_character(line.text, at - 1);
-	buf_puts(out, line.text + at);
-}
+#define LEAST_SHARE 0.02    /* of a thread's time: what is less leads nowhere */
+#define LONE_WALL 0.6       /* of the wall time: a thread that was busy for so much of it, and alone, holds it up */
 
 const char *hotspot_words_title(const struct hotspot_group *g)
 {
@@ -158,7 +127,7 @@ size_t hotspot_words_table(const struct hotspot_group *g, const struct hotspot_r
 
 static bool is_serial(const struct hotspot_row *row)
 {
-	return row->busiest_thread_s >= SERIAL_PART * row->cpu_s &&
+	return hotspot_row_is_function(row) && row->busiest_thread_s >= SERIAL_PART * row->cpu_s &&
 	       row->pct_of_wall_on_busiest_thread >= SERIAL_WALL_PCT;
 }
 
@@ -178,6 +147,39 @@ static void say_serial(const struct hotspot_group *g, const struct hotspot_row *
 	buf_putc(out, '.');
 }
 
+/* One thread was busy most of the time, and no other, and not for the sake of the functions that were named. */
+static bool has_lone_thread(const struct hotspot_group *g)
+{
+	const struct hotspot_row *thread = g->busiest_threads.count ? &g->busiest_threads.items[0] : NULL;
+	double named_s = 0;
+
+	if (!thread || thread->cpu_s < LONE_WALL * g->wall_s || g->second_s >= LONE_WALL * g->wall_s)
+		return false;
+	for (size_t i = 0, said = 0; i < g->self.count && said < SERIAL_ROWS; i++) {
+		if (!is_serial(&g->self.items[i]))
+			continue;
+		named_s += g->self.items[i].busiest_tid == thread->busiest_tid ? g->self.items[i].busiest_thread_s : 0;
+		said++;
+	}
+	return named_s < thread->cpu_s / 2;
+}
+
+static void say_lone_thread(const struct hotspot_group *g, struct buf *out)
+{
+	const struct hotspot_row *thread = &g->busiest_threads.items[0];
+
+	buf_puts(out, "one thread (");
+	hotspot_words_name(out, *thread->name ? thread->name : "no name", SENTENCE_NAME);
+	buf_printf(out, ", %d) was busy %.1f%% of the %s of wall time; its hottest: ", thread->busiest_tid,
+		   100 * thread->cpu_s / g->wall_s, units_seconds(g->wall_s).text);
+	for (size_t i = 0; i < g->of_busiest.count && (!i || g->of_busiest.items[i].share >= LEAST_SHARE); i++) {
+		buf_puts(out, i ? ", " : "");
+		hotspot_words_name(out, g->of_busiest.items[i].name, SENTENCE_NAME);
+		buf_printf(out, " %.0f%%", 100 * g->of_busiest.items[i].share);
+	}
+	buf_putc(out, '.');
+}
+
 /* Where nothing is serial: what the busiest thread was in, or that the CPU was hardly used. */
 static void say_parallel(const struct hotspot_group *g, struct buf *out)
 {
@@ -187,10 +189,12 @@ static void say_parallel(const struct hotspot_group *g, struct buf *out)
 	if (used < SERIAL_WALL_PCT)
 		buf_printf(out, "the CPU was used for %.1f%% of the wall time: what holds it up is something else.",
 			   used);
-	else if (first && first->threads > 1 && first->pct_of_wall_on_busiest_thread >= SERIAL_WALL_PCT)
+	else if (first && first->threads > 1 && hotspot_row_is_function(first) &&
+		 first->pct_of_wall_on_busiest_thread >= SERIAL_WALL_PCT)
 		buf_printf(out, "nothing: %zu threads shared the hottest function.", first->threads);
 	else
-		buf_puts(out, "nothing: no function kept one thread busy for 5% of the wall time.");
+		buf_puts(out, "nothing: no function kept one thread busy for 5% of the wall time, as far as names "
+			      "tell.");
 }
 
 static void serial_of_group(const struct hotspot_group *g,
@@ -198,6 +202,7 @@ static void serial_of_group(const struct hotspot_group *g,
 {
 	CLEANUP(buf_release) struct buf text;
 	size_t said = 0;
+	bool alone = false;
 
 	buf_init(&text);
 	if (g->effective < SHARES_LEAST || isnan(g->wall_s)) {
@@ -208,6 +213,11 @@ static void serial_of_group(const struct hotspot_group *g,
 		each(context, hotspot_words_title(g), text.text);
 		return;
 	}
+	if (has_lone_thread(g)) {
+		say_lone_thread(g, &text);
+		each(context, hotspot_words_title(g), text.text);
+		alone = true;
+	}
 	for (size_t i = 0; i < g->self.count && said < SERIAL_ROWS; i++) {
 		if (!is_serial(&g->self.items[i]))
 			continue;
@@ -216,32 +226,24 @@ static void serial_of_group(const struct hotspot_group *g,
 		each(context, hotspot_words_title(g), text.text);
 		said++;
 	}
-	if (said && g->thread_count == 1) {
-		buf_clear(&text);
-		buf_puts(&text, "one thread ran all of it: whatever it does, nothing else does at the same time.");
-		each(context, hotspot_words_title(g), text.text);
-	} else if (!said) {
+	buf_clear(&text);
+	if (!said && !alone)
 		say_parallel(g, &text);
+	else if (g->thread_count == 1)
+		buf_puts(&text, "one thread ran all of it: whatever it does, nothing else does at the same time.");
+	if (text.length)
 		each(context, hotspot_words_title(g), text.text);
-	}
 }
 
 void hotspot_words_serial(const struct hotspots *h, void (*each)(void *context, const char *group, const char *text),
 			  void *context)
 {
-	for (size_t i = 0; i < h->group_count; i++)
-		if (h->group_count == 1 || h->groups[i].effective >= SHARES_LEAST)
-			serial_of_group(&h->groups[i], each, context);
-}
+	size_t count = hotspots_section_count(h);
 
-const char *hotspot_words_nameless(const struct hotspot_group *g)
-{
-	double share = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct hotspot_group *g = hotspots_section(h, i);
 
-	for (size_t i = 0; i < g->self.count; i++)
-		share += g->self.items[i].known ? 0 : g->self.items[i].share;
-	if (share < NAMELESS_SHARE)
-		return NULL;
-	return "Names with !? have no symbol: MODULE!?+0xSTART is one function that begins there. Debug symbols of the "
-	       "module, or a build that is not stripped, would name them.";
+		if (count == 1 || g->effective >= SHARES_LEAST)
+			serial_of_group(g, each, context);
+	}
 }

@@ -9,8 +9,9 @@
 #include "base/table.h"
 #include "model/hotspots.h"
 
-/* Appends a name of at most `columns` characters on one line: a longer one loses its middle, since in C++ and Rust
- * names both ends matter. */
+/* Appends a name of at most `columns` characters on one line. Of a longer one parameters go first, then template
+ * arguments, then folders of files, and only then what is in the middle: the number of a line and the last part of a
+ * qualified name stay as long as they fit at all. */
 void hotspot_words_name(struct buf *out, const char *name, size_t columns);
 
 /* What a group is called for people: "other" means little where the phases have names of their own. */
@@ -26,9 +27,5 @@ size_t hotspot_words_table(const struct hotspot_group *g, const struct hotspot_r
  * only. `group` is a title. */
 void hotspot_words_serial(const struct hotspots *h, void (*each)(void *context, const char *group, const char *text),
 			  void *context);
-
-/* Functions whose name is not known are often hot and always puzzling: what is to be done, or NULL where there are
- * hardly any. */
-const char *hotspot_words_nameless(const struct hotspot_group *g);
 
 #endif

@@ -94,7 +94,7 @@ static json_t *busiest_rows(const struct hotspot_rows *rows)
 static json_t *group_json(const struct hotspot_group *g, bool focus)
 {
 	json_t *o = json_object();
-	double weight = g->weight ? (double)g->weight : NAN;
+	double stacked = g->stacked ? (double)g->stacked : NAN;
 
 	json_put_integer(o, "samples", (json_int_t)g->weight);
 	put_rounded(o, "cpu_s", g->cpu_s, 3);
@@ -102,9 +102,10 @@ static json_t *group_json(const struct hotspot_group *g, bool focus)
 	put_rounded(o, "effective", g->effective, 1);
 	put_rounded(o, "wall_s", g->wall_s, 3);
 	json_put_integer(o, "thread_count", (json_int_t)g->thread_count);
-	put_rounded(o, "complete", (double)g->complete / weight, 4);
-	put_rounded(o, "cut", (double)g->cut / weight, 4);
-	put_rounded(o, "guessed", (double)g->guessed / weight, 4);
+	put_rounded(o, "complete", (double)g->complete / stacked, 4);
+	put_rounded(o, "cut", (double)g->cut / stacked, 4);
+	put_rounded(o, "guessed", (double)g->guessed / stacked, 4);
+	put_rounded(o, "no_stack", g->weight ? 1 - (double)g->stacked / (double)g->weight : NAN, 4);
 	json_object_set_new(o, "modules", share_rows(&g->modules));
 	json_object_set_new(o, "self", code_rows(g, &g->self));
 	json_object_set_new(o, "inclusive", code_rows(g, &g->inclusive));
@@ -188,6 +189,12 @@ static const char *by_name(enum hotspot_by by)
 	return names[by];
 }
 
+static void put_groups(json_t *object, const struct hotspot_group *groups, size_t count, bool focus)
+{
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(object, groups[i].name, group_json(&groups[i], focus));
+}
+
 json_t *hotspots_json(const struct hotspots_shown *shown)
 {
 	json_t *root = json_object(), *groups = json_object();
@@ -213,12 +220,14 @@ json_t *hotspots_json(const struct hotspots_shown *shown)
 	put_rounded(root, "sampler_cpu_s", a->sampler_s, 6);
 	if (p->damaged)
 		json_put_text(root, "damaged", p->trouble);
-	for (size_t i = 0; i < shown->hotspots->group_count; i++) {
-		const struct hotspot_group *g = &shown->hotspots->groups[i];
-
-		json_object_set_new(groups, g->name, group_json(g, shown->query->focus != NULL));
-	}
+	put_groups(groups, shown->hotspots->groups, shown->hotspots->group_count, shown->query->focus != NULL);
 	json_object_set_new(root, "groups", groups);
+	if (shown->hotspots->phase_count) {
+		json_t *phases = json_object();
+
+		put_groups(phases, shown->hotspots->phases, shown->hotspots->phase_count, shown->query->focus != NULL);
+		json_object_set_new(root, "phases", phases);
+	}
 	json_object_set_new(root, "unsampled", unsampled_json(p));
 	json_object_set_new(root, "lacking", lacking_json(p));
 	json_object_set_new(root, "module_notes", module_notes(p));

@@ -49,8 +49,8 @@ static void fill(struct table *t, const struct hotspots *h, size_t columns)
 	table_init(t, sizeof names / sizeof *names);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		table_cell(t, "%s", names[i]);
-	for (size_t i = 0; i < h->group_count; i++) {
-		const struct hotspot_group *g = &h->groups[i];
+	for (size_t i = 0; i < hotspots_section_count(h); i++) {
+		const struct hotspot_group *g = hotspots_section(h, i);
 
 		for (size_t k = 0; k < g->self.count && (!k || g->self.items[k].share >= LEAST_SHARE); k++)
 			put_row(t, k ? "" : hotspot_words_title(g), &g->self.items[k], columns);

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "base/wrap.h"
 #include "judge/shares.h"
+#include "report/hotspot_notes.h"
 #include "report/hotspot_words.h"
 
 #define COLUMNS_UNSEEN 120 /* where no terminal says how many there are */
@@ -19,12 +20,16 @@
 #define NAME_SHOWN 48
 #define LIST_INDENT 12
 #define REASON_COLUMNS 300
+#define PROSE_COLUMNS 120 /* longer lines of words are hard to follow */
+#define UNSEEN_SHARE 0.05 /* of the CPU time: less is lost at the ends of any run */
 #define RECORDER_PERF 2 /* as profile.recorder has it */
 
 struct printing {
 	const struct hotspots_shown *shown;
 	struct buf *out;
-	size_t columns;
+	size_t columns; /* of tables */
+	size_t prose;   /* of sentences */
+	struct hotspot_notes notes;
 };
 
 static const char *what_of(enum hotspot_by by)
@@ -42,6 +47,14 @@ static void heading(const struct printing *p, const char *text)
 	buf_printf(p->out, "\n%s%s%s\n", p->shown->colour ? "\033[1m" : "", text, p->shown->colour ? "\033[0m" : "");
 }
 
+/* Ends the paragraph in `line`, which is emptied. */
+static void put_wrapped(const struct printing *p, struct buf *line)
+{
+	buf_puts(p->out, "  ");
+	wrap_append(p->out, line->text, 2, 4, p->prose);
+	buf_clear(line);
+}
+
 static void put_total(const struct printing *p)
 {
 	const struct profile_account *a = &p->shown->account;
@@ -52,10 +65,11 @@ static void put_total(const struct printing *p)
 	buf_printf(&line, "assay profile: %s of CPU time in %s sample%s, %u asked for per CPU second",
 		   units_seconds(a->sampled_s).text, units_count((double)a->deliveries).text,
 		   a->deliveries == 1 ? "" : "s", p->shown->profile->hz);
-	if (h->deliveries != a->deliveries)
-		buf_printf(&line, "; %s of them (%s) are shown", units_count((double)h->deliveries).text,
-			   units_seconds((double)h->weight * p->shown->profile->period_s).text);
-	wrap_append(p->out, line.text, 0, 2, p->columns);
+	if (h->weight < a->weight)
+		buf_printf(&line, "; what was asked for is %s of it, in %s sample%s",
+			   units_seconds((double)h->weight * p->shown->profile->period_s).text,
+			   units_count((double)h->deliveries).text, h->deliveries == 1 ? "" : "s");
+	wrap_append(p->out, line.text, 0, 2, p->prose);
 }
 
 /* One sentence with the group before it. */
@@ -65,11 +79,11 @@ static void put_serial(void *context, const char *group, const char *text)
 	CLEANUP(buf_release) struct buf line;
 
 	buf_init(&line);
-	if (p->shown->hotspots->group_count > 1)
+	if (hotspots_section_count(p->shown->hotspots) > 1)
 		buf_printf(&line, "%s: ", group);
 	buf_puts(&line, text);
 	buf_puts(p->out, "  ");
-	wrap_append(p->out, line.text, 2, 4, p->columns);
+	wrap_append(p->out, line.text, 2, 4, p->prose);
 }
 
 /* "prog 70%, libc.so.6 20%, ...": what would be a table of two columns, on as few lines as it takes. */
@@ -87,7 +101,7 @@ static void put_list(const struct printing *p, const char *title, const struct h
 	if (rows->all > shown)
 		buf_printf(&line, ", and %zu more", rows->all - shown);
 	buf_printf(p->out, "  %-*s", LIST_INDENT - 2, title);
-	wrap_append(p->out, line.text, LIST_INDENT, LIST_INDENT, p->columns);
+	wrap_append(p->out, line.text, LIST_INDENT, LIST_INDENT, p->prose);
 }
 
 static void put_busiest(const struct printing *p, const struct hotspot_group *g)
@@ -105,16 +119,17 @@ static void put_busiest(const struct printing *p, const struct hotspot_group *g)
 	if (rows->all > shown)
 		buf_printf(&line, ", and %zu more", rows->all - shown);
 	buf_printf(p->out, "  %-*s", LIST_INDENT - 2, "busiest");
-	wrap_append(p->out, line.text, LIST_INDENT, LIST_INDENT, p->columns);
+	wrap_append(p->out, line.text, LIST_INDENT, LIST_INDENT, p->prose);
 }
 
-static void put_table(const struct printing *p, const struct hotspot_group *g, const char *title,
+static void put_table(struct printing *p, const struct hotspot_group *g, const char *title,
 		      const struct hotspot_rows *rows)
 {
 	CLEANUP(table_release) struct table t;
 	const char *align;
 	size_t left_out = hotspot_words_table(g, rows, what_of(p->shown->query->by), SIZE_MAX, p->columns, &t, &align);
 
+	hotspot_notes_add(&p->notes, g, rows);
 	buf_printf(p->out, "\n  %s\n", title);
 	table_print(&t, align, "  ", p->out);
 	if (left_out)
@@ -136,7 +151,17 @@ static void put_phases(const struct printing *p, const struct hotspot_group *g)
 	utf8_append_line(&line, g->phases, REASON_COLUMNS);
 	buf_printf(&line, "%s; --group NAME shows one of them alone", g->phase_names > commas + 1 ? ", ..." : "");
 	buf_puts(p->out, "  ");
-	wrap_append(p->out, line.text, 2, 2, p->columns);
+	wrap_append(p->out, line.text, 2, 2, p->prose);
+}
+
+static void put_few(const struct printing *p, const struct hotspot_group *g)
+{
+	CLEANUP(buf_release) struct buf line;
+
+	buf_init(&line);
+	buf_printf(&line, "too few samples (n = %.0f) to trust these shares; a longer run or a higher rate helps",
+		   ceil(g->effective));
+	put_wrapped(p, &line);
 }
 
 static void put_group_head(const struct printing *p, const struct hotspot_group *g)
@@ -155,15 +180,13 @@ static void put_group_head(const struct printing *p, const struct hotspot_group 
 	heading(p, line.text);
 	put_phases(p, g);
 	if (g->effective < SHARES_LEAST)
-		buf_puts(p->out, "  too few samples to trust these shares; a longer run or a higher rate "
-				 "helps\n");
+		put_few(p, g);
 }
 
-static void put_group(const struct printing *p, const struct hotspot_group *g)
+static void put_group(struct printing *p, const struct hotspot_group *g)
 {
 	const struct hotspot_query *q = p->shown->query;
 	bool by_code = q->by == BY_FUNCTION || q->by == BY_LINE || q->by == BY_MODULE;
-	const char *nameless = hotspot_words_nameless(g);
 
 	put_group_head(p, g);
 	put_table(p, g, by_code ? "where it ran (in this function itself)" : "who used it", &g->self);
@@ -173,10 +196,6 @@ static void put_group(const struct printing *p, const struct hotspot_group *g)
 	}
 	if (by_code)
 		put_table(p, g, "on whose behalf (with all that it called)", &g->inclusive);
-	if (nameless) {
-		buf_puts(p->out, "  ");
-		wrap_append(p->out, nameless, 2, 2, p->columns);
-	}
 	buf_putc(p->out, '\n');
 	if (q->by != BY_MODULE)
 		put_list(p, "modules", &g->modules, MODULES_SHOWN);
@@ -220,7 +239,7 @@ static void put_unsampled(const struct printing *p)
 			   u->cpu_ns < 0 ? "CPU time not known" : units_seconds((double)u->cpu_ns / 1e9).text);
 		utf8_append_line(&line, u->reason, REASON_COLUMNS);
 		buf_puts(p->out, "    ");
-		wrap_append(p->out, line.text, 4, 6, p->columns);
+		wrap_append(p->out, line.text, 4, 6, p->prose);
 	}
 	if (profile->unsampled_count > shown)
 		buf_printf(p->out, "    ... and %zu more; --json has them all\n", profile->unsampled_count - shown);
@@ -242,38 +261,57 @@ static void put_notes(const struct printing *p)
 			continue;
 		utf8_append_line(&line, profile->images[i].note, REASON_COLUMNS);
 		buf_puts(p->out, "  ");
-		wrap_append(p->out, line.text, 2, 4, p->columns);
+		wrap_append(p->out, line.text, 2, 4, p->prose);
 	}
 	if (profile->damaged)
 		buf_printf(p->out, "  The record of samples is damaged: %s\n", profile->trouble);
 }
 
-/* Ends the paragraph in `line`, which is emptied. */
-static void put_wrapped(const struct printing *p, struct buf *line)
-{
-	buf_puts(p->out, "  ");
-	wrap_append(p->out, line->text, 2, 4, p->columns);
-	buf_clear(line);
-}
-
 static void put_stacks(const struct printing *p, struct buf *line)
 {
 	const struct hotspots *h = p->shown->hotspots;
-	uint64_t complete = 0, cut = 0, guessed = 0;
-	double of = (double)h->weight;
+	uint64_t complete = 0, cut = 0, guessed = 0, stacked = 0;
+	double of;
 
 	for (size_t i = 0; i < h->group_count; i++) {
 		complete += h->groups[i].complete;
 		cut += h->groups[i].cut;
 		guessed += h->groups[i].guessed;
+		stacked += h->groups[i].stacked;
 	}
-	if (!h->weight)
+	if (!stacked)
 		return;
+	of = (double)stacked;
 	buf_printf(line, "stacks that reach the start of their thread: %.1f%%", 100 * (double)complete / of);
 	if (cut)
 		buf_printf(line, "; cut for their depth: %.1f%%", 100 * (double)cut / of);
 	if (guessed)
 		buf_printf(line, "; with a guessed frame: %.1f%%", 100 * (double)guessed / of);
+	if (stacked < h->weight)
+		buf_printf(line, "; CPU time counted without a stack: %.1f%%", 100 * (1 - of / (double)h->weight));
+	put_wrapped(p, line);
+}
+
+/* Whether anything below tells why CPU time was not sampled. */
+static bool has_reasons(const struct profile *p)
+{
+	bool has = p->unsampled_count > 0 || p->damaged;
+
+	for (size_t i = 0; i < p->image_count && !has; i++)
+		has = p->images[i].unarmed || p->images[i].unsampled_ns > 0 || p->images[i].note;
+	return has;
+}
+
+static void put_unseen(const struct printing *p, struct buf *line)
+{
+	const struct profile_account *a = &p->shown->account;
+	double unseen = a->cpu_s - a->sampled_s - a->dropped_s;
+
+	if (!(unseen > UNSEEN_SHARE * a->cpu_s) || has_reasons(p->shown->profile))
+		return;
+	buf_printf(line, "the other %s went, most likely, into programs too short for a tick, and into the starting, "
+			 "loading and ending of programs: no process or thread is known that was not sampled",
+		   units_seconds(unseen).text);
 	put_wrapped(p, line);
 }
 
@@ -300,26 +338,29 @@ static void put_account(const struct printing *p)
 		buf_printf(&line, " (%.2f%% of the CPU time)", 100 * a->sampler_s / a->cpu_s);
 	put_wrapped(p, &line);
 	put_stacks(p, &line);
+	put_unseen(p, &line);
 	put_unsampled_threads(p);
 	put_unsampled(p);
 	put_notes(p);
 }
 
-static void put_legend(const struct printing *p)
+static void put_note(void *context, const char *text)
 {
-	if (!p->shown->hotspots->group_count)
-		return;
-	buf_putc(p->out, '\n');
-	wrap_append(p->out,
-		    "Below, \"of wall\" is what the one thread that was busiest with a row spent in it, of the group's "
-		    "wall time: without that row the group could be at most so much shorter. \"±\" is what the number "
-		    "of samples leaves open, in points of percent, at 95%.",
-		    0, 0, p->columns);
+	const struct printing *p = context;
+
+	buf_puts(p->out, "  ");
+	wrap_append(p->out, text, 2, 4, p->prose);
 }
 
 void hotspots_print(const struct hotspots_shown *shown, struct buf *out)
 {
-	struct printing p = {shown, out, shown->columns ? shown->columns : COLUMNS_UNSEEN};
+	size_t columns = shown->columns ? shown->columns : COLUMNS_UNSEEN;
+	struct printing p = {
+		.shown = shown,
+		.out = out,
+		.columns = columns,
+		.prose = columns < PROSE_COLUMNS ? columns : PROSE_COLUMNS,
+	};
 	const struct hotspots *h = shown->hotspots;
 	enum hotspot_by by = shown->query->by;
 
@@ -328,11 +369,14 @@ void hotspots_print(const struct hotspots_shown *shown, struct buf *out)
 		heading(&p, "What is serial and holds up the run");
 		hotspot_words_serial(h, put_serial, &p);
 	}
-	put_legend(&p);
-	for (size_t i = 0; i < h->group_count; i++)
-		put_group(&p, &h->groups[i]);
-	if (!h->group_count)
-		buf_puts(out, shown->account.deliveries ? "\nNo sample is what was asked for.\n"
-							: "\nThere are no samples.\n");
+	for (size_t i = 0; i < hotspots_section_count(h); i++)
+		put_group(&p, hotspots_section(h, i));
+	if (h->group_count) {
+		buf_putc(out, '\n');
+		hotspot_notes_each(&p.notes, put_note, &p);
+	} else {
+		buf_puts(out, shown->account.weight ? "\nNo sample is what was asked for.\n"
+						    : "\nThere are no samples.\n");
+	}
 	put_account(&p);
 }

@@ -21,8 +21,27 @@ static void put_side(const struct profile_changes *c, int side, const char *labe
 {
 	buf_printf(out, "%c: ", side ? 'B' : 'A');
 	hotspot_words_name(out, label, LABEL_COLUMNS);
-	buf_printf(out, ", %s of CPU time in %s samples\n", units_seconds(c->cpu_s[side]).text,
-		   units_count(round(c->n[side])).text);
+	buf_printf(out, ", %s of CPU time in %s sample%s\n", units_seconds(c->all_cpu_s[side]).text,
+		   units_count((double)c->deliveries[side]).text, c->deliveries[side] == 1 ? "" : "s");
+}
+
+/* What stands in the way of any comparison; false: nothing does. */
+static bool put_hindrance(const struct profile_changes *c, struct buf *out)
+{
+	bool has[2] = {c->deliveries[0] > 0, c->deliveries[1] > 0};
+
+	if (!c->too_few)
+		return false;
+	if (!has[0] && !has[1])
+		buf_puts(out, "\nA and B have no samples: nothing can be compared.\n");
+	else if (!has[0] || !has[1])
+		buf_printf(out, "\n%c has no samples: nothing can be compared.\n", has[0] ? 'B' : 'A');
+	else if (c->only[0] && c->only[1] && !c->count)
+		buf_puts(out, "\nThey have no phase group in common: nothing can be compared.\n");
+	else
+		buf_printf(out, "\nToo few samples to compare: %.0f and %.0f; under 30 on a side show nothing.\n",
+			   ceil(c->n[0]), ceil(c->n[1]));
+	return true;
 }
 
 static bool several_groups(const struct profile_changes *c)
@@ -151,11 +170,10 @@ void profile_changes_print(const struct profile_changes *c, const char *a, const
 	buf_init(&line);
 	put_side(c, 0, a, out);
 	put_side(c, 1, b, out);
-	put_only(c, out);
-	if (c->too_few) {
-		buf_puts(out, "\nToo few samples: under 30 on a side show nothing.\n");
+	if (c->count || (c->only[0] && c->only[1]))
+		put_only(c, out);
+	if (put_hindrance(c, out))
 		return;
-	}
 	buf_printf(out, "\n%sChanged beyond what the samples can support%s\n", bold, plain);
 	if (c->changed)
 		put_rows(c->items, c->changed, groups, width, out);
@@ -207,6 +225,8 @@ static json_t *side_json(const struct profile_changes *c, int side, const char *
 	json_put_text(o, "path", label);
 	json_put_number(o, "effective", c->n[side]);
 	json_put_number(o, "cpu_s", c->cpu_s[side]);
+	json_put_integer(o, "deliveries", (json_int_t)c->deliveries[side]);
+	json_put_number(o, "all_cpu_s", c->all_cpu_s[side]);
 	json_put_text(o, "lone_groups", c->only[side]);
 	return o;
 }

@@ -115,7 +115,9 @@ int finished_read(const struct rundir *dir, struct finished_run *ret, struct err
 	if (!json_is_object(root))
 		return error_set(err, "%s: it is no run.json: it holds no object", dir->run_json);
 	ret->wall_s = json_get_number(root, "wall_s", NAN);
-	ret->cpu_s = json_get_number(root, "cpu_s", NAN);
+	/* Where the recording ended before the run did, what is known of it is less than what was used. */
+	if (strcmp(json_get_text(root, "status", ""), "partial") != 0)
+		ret->cpu_s = json_get_number(root, "cpu_s", NAN);
 	ret->label = copy_text(root, "label");
 	ret->command = copy_text(root, "command");
 	ret->start = start_in_segment(dir->output_seg);

@@ -119,7 +119,8 @@ static int take_image_end(struct profile *p, const struct wire_image_end *w, uin
 	if (w->id >= p->image_count)
 		return error_set(err, "the end of program image %u is told, of %zu", (unsigned)w->id, p->image_count);
 	image = &p->images[w->id];
-	image->trouble = w->trouble;
+	image->trouble = w->trouble & ~WIRE_IMAGE_DISBELIEVED;
+	image->disbelieved = (w->trouble & WIRE_IMAGE_DISBELIEVED) != 0;
 	image->deliveries = w->deliveries;
 	image->weight = w->weight;
 	image->dropped = w->dropped;

@@ -160,10 +160,13 @@ struct wire_sample {
 	uint32_t flags;        /* bits of enum wire_sample_flags */
 };
 
+/* Its samples tell of more CPU time than can have been used. */
+#define WIRE_IMAGE_DISBELIEVED (1u << 31)
+
 /* What became of the sampling of an image, when it ended or the recording did. */
 struct wire_image_end {
 	uint32_t id;
-	uint32_t trouble;    /* bits of enum sampler_trouble (wire/sampler.h) */
+	uint32_t trouble;    /* bits of enum sampler_trouble (wire/sampler.h), and WIRE_IMAGE_DISBELIEVED */
 	int64_t t;
 	uint64_t deliveries, weight;      /* all that were taken, dropped ones included */
 	uint64_t dropped, dropped_weight; /* lost for want of room */

@@ -46,8 +46,8 @@ class Profile:
     @property
     def complete(self):
         """The share of stacks that reach the start of their thread."""
-        whole = sum(group["samples"] for group in self.groups.values())
-        return sum(group["complete"] * group["samples"] for group in self.groups.values()) / whole
+        stacked = {name: (1 - group["no_stack"]) * group["samples"] for name, group in self.groups.items()}
+        return sum(self.groups[name].get("complete", 0) * stacked[name] for name in stacked) / sum(stacked.values())
 
 
 def profile(assay, *command, hz=999, status=0, **more):

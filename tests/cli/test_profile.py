@@ -81,16 +81,21 @@ def test_the_text_says_first_what_is_serial(assay, made):
     assert text.index("decode: serial") < text.index("decode: 14.0 s of CPU in 6.00 s (2.33 cores)")
     assert "too few samples" in text[text.index("before:"):text.index("load: 3.60 s")]
     assert all(len(line) <= 120 for line in text.splitlines()), got
-    assert "..." in text and "std::vector" in text and "&&)" in text
+    assert " std::vector<>::_M_realloc_insert  prog\n" in text
+    assert text.count("of wall: CPU time of the one thread") == 1 == text.count("±: what the number of samples")
+    assert text.index("±: what the number of samples") > text.index("busiest ")
+    for absent in ("Names with !?", "[no stack]", "[jit]", "Over 100%"):
+        assert absent not in text
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, 120, 180])
 def test_lines_fit_a_terminal(made, program, columns):
     terminal = Terminal([program, "profile", made], cwd=made, rows=40, columns=columns)
     assert terminal.wait() == 0
     lines = terminal.output.decode().replace("\r", "").splitlines()
     assert len(lines) > 20
     assert not [line for line in lines if len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) > columns]
+    assert any(len(line) > 120 for line in lines) == (columns > 120)
 
 
 def test_what_was_not_sampled_stands_beside_what_was(assay, tmp_path):
@@ -119,10 +124,118 @@ def test_a_group_or_a_phase_can_be_shown_alone(assay, tmp_path):
     assert shown(assay, path)["groups"]["other"]["samples"] == 100
     assert list(shown(assay, path, "--group", "sort")["groups"]) == ["sort"]
     assert shown(assay, path, "-g", "sort")["groups"]["sort"]["wall_s"] == 2.0
-    assert "phases: parse, sort; --group NAME shows one of them alone" in assay("profile", path).stdout
     got = assay("profile", path, "--group", "sorting")
     assert (got.status, got.stderr) == (2, "assay profile: option '--group': there is no group or phase 'sorting' in "
-                                           "this run; its groups are: before, other\n")
+                                           "this run; its groups are: other; phases: parse, sort\n")
+    got = assay("profile", path, "--group", "before")
+    assert got.status == 2 and got.stderr.endswith("'before' in this run; its groups are: other; phases: parse, sort\n")
+    got = assay("export", path, "-f", "folded", "--group", "sorting")
+    assert (got.status, got.stderr) == (2, f"assay export: {path}: option '--group': there is no group or phase "
+                                           "'sorting' in this run; its groups are: other; phases: parse, sort\n")
+    run = MadeRun(tmp_path / "early", phases=(("parse", "other", 1, 2),))
+    path = run.add(0, 0, ["main", "p"], 40, spread_s=2).write()
+    got = assay("profile", path, "--group", "b4")
+    assert got.stderr.endswith("'b4' in this run; its groups are: before, other; phases: parse\n")
+    assert shown(assay, path, "--group", "before")["samples"] == 20
+
+
+def user_phases(path, count):
+    """A load phase, then as many phases of the user's own, in each a function called as the phase is."""
+    names = [f"own{i}" for i in range(count)]
+    phases = [("own0", "other", 0, 1), ("load", "load", 1, 2)] + [
+        (name, "other", 2 + i, 3 + i) for i, name in enumerate(names)]
+    run = MadeRun(path, phases=phases)
+    for name, _, start, _ in phases:
+        run.add(start, 0, ["main", f"in_{name}"], 50, spread_s=1)
+    return run.write(), names
+
+
+def test_phases_with_names_of_their_own_are_sections_of_their_own(assay, tmp_path):
+    path, names = user_phases(tmp_path / "three", 3)
+    answer = shown(assay, path)
+    assert list(answer["groups"]) == ["other", "load"] and list(answer["phases"]) == names
+    assert answer["groups"]["other"]["samples"] == 200
+    assert set(answer["phases"]["own0"]) == set(answer["groups"]["other"])
+    assert [answer["phases"][name]["samples"] for name in names] == [100, 50, 50]
+    assert [answer["phases"][name]["wall_s"] for name in names] == [2.0, 1.0, 1.0]
+    assert {row["name"] for row in answer["phases"]["own1"]["self"]} == {"in_own1"}
+    text = assay("profile", path).stdout
+    heads = [text.index(f"\n{name}: ") for name in ("own0", "load", "own1", "own2")]
+    assert heads == sorted(heads) and "\nother: " not in text and "--group NAME" not in text
+    assert "own1: in_own1 (prog) kept one thread busy for 500.0 ms, 50.0% of the 1.00 s of wall time" in text
+    assert list(shown(assay, path, "--group", "own1")["groups"]) == ["own1"]
+    assert "phases" not in shown(assay, path, "--group", "load")
+    path, names = user_phases(tmp_path / "nine", 9)
+    assert "phases" not in shown(assay, path)
+    text = assay("profile", path).stdout
+    assert "\nother: " in text and "--group NAME shows one of them alone" in text.replace("\n  ", " ")
+
+
+def test_a_run_without_phases_is_called_the_same_everywhere(assay, tmp_path):
+    path = MadeRun(tmp_path / "made").add(0, 0, ["main", "f"], 50).write()
+    assert list(shown(assay, path)["groups"]) == ["other"]
+    assert list(shown(assay, path, "--group", "run")["groups"]) == ["run"]
+    assert "\nrun: 500.0 ms of CPU" in assay("profile", path).stdout
+    for command in (("profile", path), ("export", path, "-f", "folded")):
+        assert assay(*command, "--group", "x").stderr.endswith("'x' in this run; its groups are: other; phases: run\n")
+    assert assay("export", path, "-f", "folded", "--group", "run").stdout == "prog;main;f 50\n"
+
+
+def test_a_thread_that_is_alone_is_named_where_no_function_is(assay, tmp_path):
+    run = MadeRun(tmp_path / "flat", threads=("main", "helper"))
+    for i in range(30):
+        run.add(0, 0, ["main", f"f{i}"], 25 if i else 40, spread_s=10)
+    run.add(0, 1, ["clone", "g"], 40, spread_s=10)
+    text = assay("profile", run.write()).stdout.replace("\n    ", " ")
+    assert ("  one thread (main, 100) was busy 76.5% of the 10.0 s of wall time; its hottest: f0 5%, f1 3%, f2 3%."
+            in text)
+    assert "kept one thread busy" not in text
+    run = MadeRun(tmp_path / "parallel", threads=("main", "helper"))
+    for thread in (0, 1):
+        for i in range(30):
+            run.add(0, thread, ["main", f"f{i}"], 25, spread_s=10)
+    assert "one thread (" not in assay("profile", run.write()).stdout
+
+
+def test_what_is_no_function_is_not_serial_and_is_explained(assay, tmp_path):
+    run = MadeRun(tmp_path / "made", threads=("main", "other"))
+    run.add(0, 0, ["main", "prog!?"], 300, spread_s=10).add(0, 0, ["main", "prog!?+0x1230"], 90, spread_s=10)
+    run.add(0, 0, [], 100, spread_s=10)
+    path = run.write()
+    text = assay("profile", path).stdout
+    assert "prog!?+0x1230 (prog) kept one thread busy" in text
+    assert "prog!? (prog) kept" not in text and "[no stack] ([unknown]) kept" not in text
+    assert text.count("Names with !? have no symbol") == 1 == text.count("[no stack] is CPU time that was counted")
+    assert "stacks that reach the start of their thread: 100.0%; CPU time counted without a stack: 20.4%" in text
+    group = shown(assay, path)["groups"]["other"]
+    assert (group["complete"], group["no_stack"]) == (1.0, round(100 / 490, 4))
+
+
+def test_most_of_the_time_of_a_query_may_have_no_stack(assay, tmp_path):
+    run = MadeRun(tmp_path / "made", phases=(("load", "load", 0, 1), ("decode", "decode", 1, 2)))
+    path = run.add(0, 0, [], 3).add(1, 0, ["main", "f"], 50).write()
+    text = assay("profile", path, "--group", "load").stdout.replace("\n  ", " ")
+    assert "in 50 samples, 100 asked for per CPU second; what was asked for is 30.0 ms of it, in 0 samples\n" in text
+
+
+def test_time_that_was_not_sampled_gets_the_likely_reason_where_none_is_known(assay, tmp_path):
+    run = MadeRun(tmp_path / "made").add(0, 0, ["main", "f"], 100)
+    run.cpu_s = 1.2
+    said = "the other 200.0 ms went, most likely, into programs too short for a tick"
+    assert said in assay("profile", run.write()).stdout
+    run = MadeRun(tmp_path / "near").add(0, 0, ["main", "f"], 100)
+    run.cpu_s = 1.04
+    assert "most likely" not in assay("profile", run.write()).stdout
+    run = MadeRun(tmp_path / "known").add(0, 0, ["main", "f"], 100)
+    run.cpu_s, run.unsampled = 1.2, [(77, 200_000_000, "static prog", "it is a static program")]
+    assert "most likely" not in assay("profile", run.write()).stdout
+
+
+def test_few_samples_and_more_than_all_of_the_time_are_explained(assay, tmp_path):
+    run = MadeRun(tmp_path / "made", phases=(("load", "load", 0, 0.02),)).add(0, 0, ["main", "f"], 3)
+    text = assay("profile", run.write()).stdout
+    assert "too few samples (n = 3) to trust these shares" in text
+    assert "150.0%" in text and "Over 100% of wall: a sample counts for all CPU time since the one before" in text
 
 
 def test_rows_can_be_lines_modules_threads_or_programs(assay, made):
@@ -149,6 +262,10 @@ def test_patterns_choose_samples_and_a_focus_has_callers_and_callees(assay, made
     got = assay("profile", made, "--focus", "serail")
     assert (got.status, got.stderr) == (2, "assay profile: option '--focus': no function that was sampled is called "
                                            "'serail'; did you mean 'serial'?\n")
+    got = assay("profile", made, "--include", "serial", "--include", "zork*")
+    assert (got.status, got.stdout) == (2, "")
+    assert got.stderr == ("assay profile: option '--include': no function, module or thread that was sampled is called "
+                          "'zork*'; patterns as '*name*' find more\n")
     assert "No sample is what was asked for." in assay("profile", made, "--exclude", "*").stdout
 
 
@@ -180,6 +297,12 @@ def test_a_run_without_samples_and_an_empty_profile(assay, tmp_path):
     (path / "segments" / "samples.seg").unlink()
     got = assay("profile", path)
     assert got.status == 2 and got.stderr.startswith("assay profile: ") and "samples.seg" in got.stderr
+    (path / "profile.json").unlink()
+    for command in (("profile",), ("export", "-f", "folded")):
+        got = assay(*command, path)
+        assert (got.status, got.stdout) == (2, "")
+        assert got.stderr == (f"assay {command[0]}: {path} was recorded without --cpu-profile: it has no CPU "
+                              "samples\n")
 
 
 def test_names_that_are_missing_leave_places_and_a_warning(assay, made):
@@ -274,11 +397,37 @@ def test_diff_names_what_changed_and_leaves_the_rest_within_noise(assay, tmp_pat
 def test_diff_says_when_there_is_too_little_to_compare(assay, tmp_path):
     a = MadeRun(tmp_path / "a").add(0, 0, ["main", "f"], 10).write()
     b = MadeRun(tmp_path / "b", phases=(("load", "load", 0, 10),)).add(0, 0, ["main", "f"], 1000).write()
-    assert "Too few samples" in assay("profile", "diff", a, a).stdout
-    text = assay("profile", "diff", a, b).stdout
-    assert "Only A has samples of: other; they are not compared." in text
+    got = assay("profile", "diff", a, a)
+    assert got.status == 0 and "Too few samples to compare: 10 and 10; under 30 on a side show nothing." in got.stdout
+    got = assay("profile", "diff", a, b)
+    assert "Only A has samples of: other; they are not compared." in got.stdout
+    assert "They have no phase group in common: nothing can be compared." in got.stdout
+    assert assay("profile", "diff", a, b, "--fail-on-change").status == 4
     got = assay("profile", "diff", a, tmp_path / "nothing")
     assert got.status == 2 and got.stderr.startswith("assay profile: ")
+
+
+def test_diff_tells_the_totals_and_that_a_side_has_no_samples(assay, tmp_path):
+    a = MadeRun(tmp_path / "a").add(0, 0, ["main", "f"], 100).write()
+    b = MadeRun(tmp_path / "b").write()
+    got = assay("profile", "diff", a, b)
+    assert got.status == 0
+    assert f"A: {a}, 1.00 s of CPU time in 100 samples\n" in got.stdout
+    assert f"B: {b}, 0 s of CPU time in 0 samples\n" in got.stdout
+    assert got.stdout.endswith("\nB has no samples: nothing can be compared.\n")
+    assert assay("profile", "diff", b, a).stdout.endswith("\nA has no samples: nothing can be compared.\n")
+    assert assay("profile", "diff", b, b).stdout.endswith("\nA and B have no samples: nothing can be compared.\n")
+    assert assay("profile", "diff", a, b, "--fail-on-change").status == 4
+    status, answer = compare(assay, a, b)
+    assert (answer["a"]["deliveries"], answer["b"]["deliveries"], answer["a"]["all_cpu_s"]) == (100, 0, 1.0)
+
+
+def test_diff_takes_a_pattern_that_one_side_alone_has(assay, tmp_path):
+    a = MadeRun(tmp_path / "a").add(0, 0, ["main", "f"], 100).write()
+    b = MadeRun(tmp_path / "b").add(0, 0, ["main", "f", "g"], 100).write()
+    assert assay("profile", "diff", a, b, "--include", "g").status == 0
+    got = assay("profile", "diff", a, b, "--include", "h")
+    assert got.status == 2 and "option '--include': no function, module or thread" in got.stderr
 
 
 def test_a_run_directory_called_diff_can_be_shown(assay, made, tmp_path):

@@ -152,11 +152,13 @@ def killed(program, targets, tmp_path):
     recorder.kill()
     recorder.wait()
     target = int(next(rings.glob("*.ring")).name.split("-")[0])
+    folder = rings.resolve()
     yield tmp_path / "out", target
     try:
         os.kill(target, signal.SIGKILL)
     except ProcessLookupError:
         pass
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def committed(segment):
@@ -256,3 +258,221 @@ def test_valgrind_runs_as_ever(assay):
     got = assay(*PROFILE, "--", "valgrind", "-q", "/bin/ls", "/")
     assert got.status == 0
     assert "memcheck" in got.run_json["profile"]["unsampled"][0]["name"]
+
+
+FORK_BURN_EXEC = r"""
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) static void NAME(int ms)
+{
+	volatile long x = 0;
+	struct timespec t;
+
+	do {
+		for (int i = 0; i < 10000; i++)
+			x += i;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < ms);
+}
+int main(int argc, char **argv)
+{
+	if (argc == 1) {
+		NAME(80);
+		return 0;
+	}
+	for (int i = 0; i < 15; i++) {
+		if (!fork()) {
+			NAME(40);
+			execl(argv[1], argv[1], (char *)0);
+			_exit(1);
+		}
+		wait(0);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("build_id", ["none", "sha1"])
+def test_what_a_process_ran_before_an_exec_is_not_named_after_what_it_runs_now(assay, tmp_path, build_id):
+    need("a compiler", shutil.which("cc") is not None, "cc is not installed")
+    (tmp_path / "burn.c").write_text(FORK_BURN_EXEC)
+    for name, function in (("before", "truth_of_before"), ("after", "truth_of_after")):
+        subprocess.run(["cc", "-O1", f"-DNAME={function}", f"-Wl,--build-id={build_id}", "-o", tmp_path / name,
+                        tmp_path / "burn.c"], check=True)
+    got = assay(*PROFILE, "--", tmp_path / "before", tmp_path / "after")
+    assert got.status == 0
+    groups = json.loads(assay("profile", "--json", got.run_dir).stdout)["groups"]
+    seen = {}
+    for row in (row for group in groups.values() for row in group["self"]):
+        key = (row["module"], row["name"])
+        seen[key] = seen.get(key, 0) + row["cpu_s"]
+    assert not [key for key in seen if key in (("before", "truth_of_after"), ("after", "truth_of_before"))]
+    assert seen[("before", "truth_of_before")] == pytest.approx(15 * 0.040, rel=0.35)
+    assert seen[("after", "truth_of_after")] == pytest.approx(15 * 0.040, rel=0.35)
+
+
+MANY_FILES = """
+import glob, os, struct, sys, time
+folder, count, future = os.environ["ASSAY_SAMPLER"], int(sys.argv[1]), sys.argv[2] == "future"
+end = time.process_time() + 0.1
+while time.process_time() < end:
+    pass
+with open(glob.glob(f"{folder}/{os.getpid()}-*.ring")[0], "rb") as own:
+    header = bytearray(own.read(4096))
+if future:
+    struct.pack_into("<q", header, 56, 1 << 62)
+for i in range(count):
+    with open(f"{folder}/new", "wb") as file:
+        file.write(header)
+        file.truncate(400000)
+    os.rename(f"{folder}/new", f"{folder}/{i + 10}-{i + 7}.ring")
+print("made", flush=True)
+time.sleep(float(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("kind, why", [("alike", "a copy of another one"), ("future", "made in the future")])
+def test_a_flood_of_files_is_refused(assay, kind, why):
+    got = assay(*PROFILE, "--", sys.executable, "-c", MANY_FILES, "5000", kind, "0.5")
+    assert got.status == 0 and got.stdout == "made\n"
+    assert any(why in text for text in warnings(got))
+    assert not os.path.lexists(got.run_dir / "segments" / "rings")
+    assert profile_of(got)["cpu_sampled_s"] <= profile_of(got)["cpu_consumed_s"] * 1.2 + 0.05
+
+
+def test_a_flood_of_files_leaves_the_recorder_its_ears(program, tmp_path):
+    recorder = subprocess.Popen([program, *PROFILE, "--", sys.executable, "-c", MANY_FILES, "20000", "future", "600"],
+                                cwd=tmp_path, env=environment({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)
+    assert recorder.stdout.readline() == b"made\n"
+    recorder.terminate()
+    assert recorder.wait() == 128 + signal.SIGTERM
+    assert not os.path.lexists(tmp_path / "out" / "segments" / "rings")
+
+
+def test_samples_of_more_time_than_there_was_are_not_believed(assay):
+    lie = """
+import glob, os, time
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    pass
+own = glob.glob(os.environ["ASSAY_SAMPLER"] + f"/{os.getpid()}-*.ring")[0]
+slots = int.from_bytes(open(own, "rb").read(64)[36:40], "little")
+with open(own, "r+b") as file:
+    file.seek(slots + 32)
+    file.write((10 ** 6).to_bytes(8, "little"))
+"""
+    got = assay(*PROFILE, "--", sys.executable, "-c", lie)
+    assert any(text.startswith("Not to be believed: ") for text in warnings(got))
+    assert profile_of(got)["cpu_sampled_s"] <= profile_of(got)["cpu_consumed_s"] * 1.2 + 0.05
+
+
+DEAF = r"""
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int main(void)
+{
+	const unsigned long ignore[4] = {1};
+
+	for (int signo = 1; signo < 65; signo++)
+		syscall(SYS_rt_sigaction, signo, ignore, 0, 8);
+	while (clock() < CLOCKS_PER_SEC / 2) {
+	}
+	return 0;
+}
+"""
+
+
+def test_a_program_in_which_no_tick_ever_came_is_told_of(assay, tmp_path):
+    need("a compiler", shutil.which("cc") is not None, "cc is not installed")
+    (tmp_path / "deaf.c").write_text(DEAF)
+    subprocess.run(["cc", "-o", tmp_path / "deaf", tmp_path / "deaf.c"], check=True)
+    got = assay(*PROFILE, "--", tmp_path / "deaf")
+    ticks = sum(group["deliveries"] for group in profile_of(got)["groups"].values())
+    need("a start within one tick", ticks == 0, "a tick came before the program ignored it")
+    assert profile_of(got)["cpu_sampled_s"] == pytest.approx(profile_of(got)["cpu_consumed_s"], rel=0.2)
+    assert "No tick ever came in its 0." in " ".join(assay("profile", got.run_dir).stdout.split())
+
+
+def test_a_folder_in_the_folder_of_files_is_told_of(assay):
+    got = assay(*PROFILE, "--", "sh", "-c",
+                "mkdir $ASSAY_SAMPLER/kept; ln -s / $ASSAY_SAMPLER/link; echo $ASSAY_SAMPLER")
+    folder = pathlib.Path(got.stdout.strip())
+    try:
+        assert any(text.startswith("The folder for files of samples stays") and str(folder) in text
+                   for text in warnings(got))
+        assert [entry.name for entry in folder.iterdir()] == ["kept"]
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_link_in_the_folders_place_leads_nowhere(assay, tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "1-1.ring").write_text("precious")
+    got = assay(*PROFILE, "--", "sh", "-c",
+                f"mv $ASSAY_SAMPLER $ASSAY_SAMPLER.away; ln -s {tmp_path}/victim $ASSAY_SAMPLER; echo $ASSAY_SAMPLER")
+    folder = pathlib.Path(got.stdout.strip())
+    try:
+        assert (tmp_path / "victim" / "1-1.ring").read_text() == "precious"
+        assert any(str(folder) in text for text in warnings(got))
+    finally:
+        folder.unlink()
+        shutil.rmtree(f"{folder}.away")
+
+
+def test_a_second_recovery_takes_what_a_living_process_sampled_after_the_first(assay, killed):
+    out, target = killed
+    assert assay("recover", "-q", out).status == 0
+    first = json.loads((out / "run.json").read_text())
+    assert any(f"({target})" in warning["text"] and "still runs: recover again" in warning["text"]
+               for warning in first["warnings"])
+    assert first["profile"].get("cpu_consumed_s") is None
+    folder = os.readlink(out / "segments" / "rings") if os.path.islink(out / "segments" / "rings") else None
+    ring = next((out / "segments" / "rings").glob("*.ring"))
+    head = ring_head(ring)
+    wait_for(lambda: ring_head(ring) > head + 4096, "more samples")
+    os.kill(target, signal.SIGKILL)
+    wait_for(lambda: not pathlib.Path(f"/proc/{target}").exists(), "the target's end")
+    assert assay("recover", "-q", out).status == 0
+    second = json.loads((out / "run.json").read_text())
+    assert second["profile"]["samples"] > first["profile"]["samples"]
+    assert not os.path.lexists(out / "segments" / "rings")
+    assert folder is None or not os.path.exists(folder)
+    assert assay("recover", "-q", out).status == 2
+
+
+def ring_head(ring):
+    with open(ring, "rb") as file:
+        slots = int.from_bytes(file.read(64)[36:40], sys.byteorder)
+        file.seek(slots + 8)
+        return int.from_bytes(file.read(8), sys.byteorder)
+
+
+def test_a_folder_without_inodes_is_the_reason(program, targets, tmp_path):
+    """A file system of its own for the files of samples, with room for a few of them."""
+    probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True) \
+        if shutil.which("unshare") else None
+    need("mount namespaces", probe is not None and probe.returncode == 0, "unshare -m is not permitted")
+    script = ("mount -t tmpfs -o nr_inodes=3 tmpfs /dev/shm && "
+              f"exec {program} {' '.join(PROFILE)} -- sh -c '{targets('spin')} 1 0.5; true'")
+    got = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=tmp_path, env=environment({}), capture_output=True,
+                         text=True)
+    assert got.returncode == 0, got.stderr
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    row, = [row for row in run["profile"]["unsampled"] if row["name"] == "target_spin"]
+    assert "has no free inodes" in row["reason"]
+
+
+def test_a_limit_on_memory_leaves_room_for_the_files(program, targets, tmp_path):
+    got = subprocess.run(["sh", "-c", f"ulimit -v 400000; exec {program} {' '.join(PROFILE)} --no-probe -- "
+                                      f"{targets('spin')} 1 0.5"],
+                         cwd=tmp_path, env=environment({}), capture_output=True, text=True)
+    need("a program that runs in 400 MB", "AddressSanitizer" not in got.stderr and
+         "ThreadSanitizer" not in got.stderr, "a sanitizer wants more")
+    assert got.returncode == 0, got.stderr
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["profile"]["cpu_sampled_s"] == pytest.approx(run["profile"]["cpu_consumed_s"], rel=0.2)

@@ -49,6 +49,17 @@ static inline void made_ring_free(struct made_ring *r)
 	munmap(r->header, r->bytes);
 }
 
+/* Maps the file anew, `bytes` of it. */
+static inline void made_ring_map(struct made_ring *r, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert(fd >= 0);
+	r->header = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert(r->header != MAP_FAILED);
+	close(fd);
+}
+
 static inline struct sampler_slot *made_slot(struct made_ring *r, uint32_t slot)
 {
 	if (r->header->slots <= slot)

@@ -198,11 +198,12 @@ static void what_has_no_samples_is_refused_by_each_format_with_the_reason(void *
 	m.in.group = "loda";
 	assert_int_equal(export(&m, "pprof", &err), EXPORT_NOTHING);
 	assert_string_equal(err.text,
-			    "option '--group': this run has no group or phase 'loda'; its groups: load, decode");
+			    "option '--group': there is no group or phase 'loda' in this run; its groups are: "
+			    "load, decode");
 	finish(&m);
 }
 
-static void recursion_is_one_more_function_per_level_for_callgrind(void **state)
+static void a_recursive_function_is_one_function_for_callgrind(void **state)
 {
 	struct made m;
 
@@ -214,13 +215,10 @@ static void recursion_is_one_more_function_per_level_for_callgrind(void **state)
 		       "# callgrind format\nversion: 1\ncreator: assay " ASSAY_VERSION "\ncmd: \npart: 1\n\n"
 		       "positions: line\nevent: Samples : CPU samples, in sampling periods\n"
 		       "event: CPU_ns : CPU time [ns]\nevents: Samples CPU_ns\nsummary: 3 30000000\n"
-		       "\nob=(1) /usr/bin/prog\nfl=(2) src/made.c\nfn=(1) f\n11 1 10000000\n"
+		       "\nob=(1) /usr/bin/prog\nfl=(2) src/made.c\nfn=(1) f\n11 3 30000000\n"
 		       "cfn=(2) g\ncalls=2 7\n11 2 20000000\n"
-		       "\nob=(1)\nfl=(2)\nfn=(2)\ncfn=(4) f'2\ncalls=2 7\n11 2 20000000\n"
-		       "\nob=(3) ???\nfl=(1) ???\nfn=(3) [all threads]\n"
+		       "\nob=(3) ???\nfl=(1) ???\nfn=(6) [all threads]\n"
 		       "cob=(1)\ncfi=(2)\ncfn=(1)\ncalls=3 7\n0 3 30000000\n"
-		       "\nob=(1)\nfl=(2)\nfn=(4)\ncfn=(5) f'3\ncalls=2 7\n11 2 20000000\n"
-		       "\nob=(1)\nfl=(2)\nfn=(5)\n11 2 20000000\n"
 		       "\ntotals: 3 30000000\n");
 	finish(&m);
 }
@@ -373,7 +371,7 @@ int main(void)
 		cmocka_unit_test(names_cannot_break_a_line_apart),
 		cmocka_unit_test(a_group_has_its_samples_alone),
 		cmocka_unit_test(what_has_no_samples_is_refused_by_each_format_with_the_reason),
-		cmocka_unit_test(recursion_is_one_more_function_per_level_for_callgrind),
+		cmocka_unit_test(a_recursive_function_is_one_function_for_callgrind),
 		cmocka_unit_test(slices_join_where_the_thread_ran_on),
 		cmocka_unit_test(hostile_names_and_times_give_valid_json),
 		cmocka_unit_test(a_million_samples_come_out_whole),

@@ -169,6 +169,104 @@ static void groups_are_those_of_the_phases_and_before_is_before_the_first(void *
 	profile_release(&p);
 }
 
+static void named_phases_of_group_other_stand_one_by_one_in_the_order_of_time(void **state)
+{
+	struct phase items[12] = {
+		{.name = "mine", .group = GROUP_OTHER, .start = 0, .end = 100},
+		{.name = "load", .group = GROUP_LOAD, .start = 100, .end = 200},
+		{.name = "yours", .group = GROUP_OTHER, .start = 200, .end = 300},
+		{.name = "mine", .group = GROUP_OTHER, .start = 300, .end = 400},
+	};
+	struct phases phases = {items, 4, 12};
+	const struct hotspot_query load = {.group = "load"};
+	struct profile p;
+	struct hotspots h;
+
+	(void)state;
+	made_profile(&p, 0);
+	for (unsigned i = 0; i < 4; i++)
+		made_samples(&p, 100 * i, 0, i == 1 ? "main;libload" : "main;work", 10 * (i + 1), 1);
+	sum(&h, &p, &phases, &(struct hotspot_query){0});
+	assert_int_equal(h.group_count, 2);
+	assert_int_equal(h.groups[0].weight, 80);
+	assert_int_equal(h.phase_count, 2);
+	assert_int_equal(h.weight, 100);
+	assert_int_equal(hotspots_section_count(&h), 3);
+	assert_string_equal(hotspots_section(&h, 0)->name, "mine");
+	assert_int_equal(hotspots_section(&h, 0)->weight, 50);
+	assert_near(hotspots_section(&h, 0)->wall_s, 200e-9);
+	assert_string_equal(hotspots_section(&h, 1)->name, "load");
+	assert_string_equal(hotspots_section(&h, 2)->name, "yours");
+	assert_int_equal(row_of(&hotspots_section(&h, 2)->self, "work")->weight, 30);
+	hotspots_release(&h);
+	sum(&h, &p, &phases, &load);
+	assert_int_equal(h.phase_count, 0);
+	assert_int_equal(hotspots_section_count(&h), 1);
+	hotspots_release(&h);
+	for (unsigned i = 4; i < 12; i++) {
+		items[i] = (struct phase){.group = GROUP_OTHER, .start = 100 * i, .end = 100 * i + 100};
+		snprintf(items[i].name, sizeof items[i].name, "phase %u", i);
+	}
+	phases.count = 10; /* "mine", "yours", and six more */
+	sum(&h, &p, &phases, &(struct hotspot_query){0});
+	assert_int_equal(h.phase_count, 2); /* those with samples */
+	hotspots_release(&h);
+	phases.count = 11;
+	sum(&h, &p, &phases, &(struct hotspot_query){0});
+	assert_int_equal(h.phase_count, 0);
+	assert_int_equal(hotspots_section_count(&h), 2);
+	hotspots_release(&h);
+	profile_release(&p);
+}
+
+static void the_busiest_thread_has_rows_of_its_own(void **state)
+{
+	struct profile p;
+	struct hotspots h;
+	const struct hotspot_group *g;
+
+	(void)state;
+	made_profile(&p, 2);
+	made_samples(&p, 0, 0, "main;a", 40, 1);
+	made_samples(&p, 0, 1, "main;b", 30, 1);
+	made_samples(&p, 0, 1, "main;a", 10, 1);
+	made_samples(&p, 0, 1, "main;c", 5, 1);
+	made_samples(&p, 0, 1, "main;d", 20, 1);
+	made_samples(&p, 0, 2, "main;a", 50, 1);
+	made_samples(&p, 0, 2, "", 5, 1);
+	sum(&h, &p, NULL, &(struct hotspot_query){.top = 1});
+	g = &h.groups[0];
+	assert_int_equal(g->of_busiest.count, 3);
+	assert_string_equal(g->of_busiest.items[0].name, "b");
+	assert_near(g->of_busiest.items[0].share, 30.0 / 65);
+	assert_string_equal(g->of_busiest.items[1].name, "d");
+	assert_string_equal(g->of_busiest.items[2].name, "a");
+	assert_int_equal(g->of_busiest.items[2].weight, 10);
+	assert_near(g->second_s, 0.55);
+	assert_int_equal(g->stacked, 155);
+	assert_int_equal(g->complete, 155);
+	hotspots_release(&h);
+	profile_release(&p);
+}
+
+static void a_pattern_that_is_nobodys_name_is_told(void **state)
+{
+	static const char *const known[] = {"wor*", "libdeep.so", "main", NULL}, *const lost[] = {"main", "x*", NULL};
+	struct profile p;
+	struct hotspots h;
+
+	(void)state;
+	made_profile(&p, 1);
+	made_samples(&p, 0, 0, "main;a", 1, 1);
+	sum(&h, &p, NULL, &(struct hotspot_query){.include = known});
+	assert_null(h.lost_include);
+	hotspots_release(&h);
+	sum(&h, &p, NULL, &(struct hotspot_query){.include = lost});
+	assert_string_equal(h.lost_include, "x*");
+	hotspots_release(&h);
+	profile_release(&p);
+}
+
 static void an_inlined_function_is_the_one_that_runs_and_both_are_inclusive(void **state)
 {
 	struct profile p;
@@ -448,6 +546,9 @@ int main(void)
 		cmocka_unit_test(inclusive_shares_count_a_recursive_function_once),
 		cmocka_unit_test(the_busiest_thread_tells_serial_from_parallel),
 		cmocka_unit_test(groups_are_those_of_the_phases_and_before_is_before_the_first),
+		cmocka_unit_test(named_phases_of_group_other_stand_one_by_one_in_the_order_of_time),
+		cmocka_unit_test(the_busiest_thread_has_rows_of_its_own),
+		cmocka_unit_test(a_pattern_that_is_nobodys_name_is_told),
 		cmocka_unit_test(an_inlined_function_is_the_one_that_runs_and_both_are_inclusive),
 		cmocka_unit_test(rows_can_be_modules_threads_or_processes),
 		cmocka_unit_test(the_samplers_own_frames_are_left_out),

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "made_rings.h"
@@ -267,6 +268,41 @@ static void ignore_lost(void *context, uint32_t slot)
 	(void)context, (void)slot;
 }
 
+static void ignore_sample(void *context, uint32_t slot, const struct ring_sample *s)
+{
+	(void)context, (void)slot, (void)s;
+}
+
+static void only_the_part_of_a_ring_that_is_used_is_mapped(void **state)
+{
+	const uint64_t at[] = {0x5010};
+	const struct ring_sink sink = {NULL, ignore_thread, ignore_sample, ignore_lost};
+	struct made_ring r = made_ring_new(scratch_path("1.ring"), PID_OF_NOBODY, 5);
+	uint64_t bytes = r.header->slots_offset + (uint64_t)SAMPLER_SLOTS_MAX * SAMPLER_SLOT_BYTES;
+	struct ring_counts counts;
+	struct ring *ring;
+
+	(void)state;
+	assert_int_equal(truncate(scratch_path("1.ring"), (off_t)bytes), 0);
+	r.header->slot_max = SAMPLER_SLOTS_MAX;
+	ring = open_ring(scratch_path("1.ring"));
+	assert_true(ring->bytes < 2 << 20);
+	made_ring_free(&r);
+	r.bytes = bytes;
+	made_ring_map(&r, scratch_path("1.ring"));
+	made_sample(&r, 0, 1, 10, 0, at, 1, 0);
+	made_sample(&r, 300, 1, 10, 0, at, 1, 0);
+	assert_true(ring_drain(ring, 0, &sink));
+	ring_release(ring);
+	assert_int_equal(made_slot(&r, 300)->tail, made_slot(&r, 300)->head);
+	ring_count(ring, &counts);
+	assert_int_equal(counts.weight, 2);
+	assert_int_equal(ring->unread_slots, 0);
+	assert_true(ring->bytes < bytes / 4);
+	ring_close(ring);
+	made_ring_free(&r);
+}
+
 /* Cuts the file in the midst of being read. */
 static void cut_file(void *context, uint32_t slot, const struct ring_sample *s)
 {
@@ -469,6 +505,7 @@ int main(void)
 		TEST(what_is_no_ring_is_refused),
 		TEST(a_hostile_ring_costs_its_own_samples_only),
 		TEST(a_file_that_is_cut_while_it_is_read_is_given_up),
+		TEST(only_the_part_of_a_ring_that_is_used_is_mapped),
 		TEST(recovery_takes_what_is_left_in_the_rings),
 		TEST(recovery_counts_no_sample_twice),
 		TEST(recovery_goes_on_from_stacks_on_file),
