@@ -225,7 +225,7 @@ def test_a_writer_whose_reader_is_slow_waits(measure):
 
 def sweep_size_mib():
     """More than the caches of so many CPUs hold together."""
-    size = max(1100, 64 * len(cpus()))
+    size = max(600, 64 * len(cpus()))
     free = next(int(line.split()[1]) // 1024 for line in pathlib.Path("/proc/meminfo").read_text().splitlines()
                 if line.startswith("MemAvailable"))
     need("memory", free > 2 * size, f"{free} MiB of memory are free, and {2 * size} are asked for")
