@@ -88,7 +88,8 @@ def test_names_of_threads_come_with_their_samples(tmp_path, targets):
     got = under_sampler(tmp_path, targets("sampled_threads"), "named", 2, 400)
     ring, = got.rings
     threads = [names for tid, names in ring.names.items() if tid != ring.header.pid]
-    assert threads == [["first", "second"]] * 2
+    # A tick may come before a thread has named itself: until then it has its maker's name.
+    assert [[name for name in names if name != "target_sampled_"] for names in threads] == [["first", "second"]] * 2
 
 
 def test_10000_short_threads_share_few_slots_and_are_counted_without_bias(tmp_path, targets):
