@@ -147,13 +147,13 @@ static void say_serial(const struct hotspot_group *g, const struct hotspot_row *
 	buf_putc(out, '.');
 }
 
-/* One thread was busy most of the time, and no other, and not for the sake of the functions that were named. */
+/* One thread was busy most of the time, and no other half as much, and not for the sake of the functions that were named. */
 static bool has_lone_thread(const struct hotspot_group *g)
 {
 	const struct hotspot_row *thread = g->busiest_threads.count ? &g->busiest_threads.items[0] : NULL;
 	double named_s = 0;
 
-	if (!thread || thread->cpu_s < LONE_WALL * g->wall_s || g->second_s >= LONE_WALL * g->wall_s)
+	if (!thread || thread->cpu_s < LONE_WALL * g->wall_s || g->second_s >= thread->cpu_s / 2)
 		return false;
 	for (size_t i = 0, said = 0; i < g->self.count && said < SERIAL_ROWS; i++) {
 		if (!is_serial(&g->self.items[i]))
@@ -213,11 +213,6 @@ static void serial_of_group(const struct hotspot_group *g,
 		each(context, hotspot_words_title(g), text.text);
 		return;
 	}
-	if (has_lone_thread(g)) {
-		say_lone_thread(g, &text);
-		each(context, hotspot_words_title(g), text.text);
-		alone = true;
-	}
 	for (size_t i = 0; i < g->self.count && said < SERIAL_ROWS; i++) {
 		if (!is_serial(&g->self.items[i]))
 			continue;
@@ -227,6 +222,12 @@ static void serial_of_group(const struct hotspot_group *g,
 		said++;
 	}
 	buf_clear(&text);
+	if (has_lone_thread(g)) {
+		say_lone_thread(g, &text);
+		each(context, hotspot_words_title(g), text.text);
+		buf_clear(&text);
+		alone = true;
+	}
 	if (!said && !alone)
 		say_parallel(g, &text);
 	else if (g->thread_count == 1)

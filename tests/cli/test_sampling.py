@@ -60,9 +60,14 @@ def test_a_run_without_a_profile_leaves_nothing_of_one(assay):
     assert "LD_PRELOAD" not in got.stdout and "ASSAY_SAMPLER" not in got.stdout
 
 
-def test_the_environment_keeps_what_the_caller_preloads(assay):
-    other = BUILD / "libassay.so"
-    got = assay(*PROFILE, "--", "env", env={"LD_PRELOAD": str(other), "ASAN_OPTIONS": "color=never"})
+@pytest.mark.parametrize("how", ["environment", "option"])
+def test_the_environment_keeps_what_the_caller_preloads(assay, program, how):
+    other = BUILD / "tests" / "targets" / "libsampled_module_1.so"
+    if how == "environment":
+        need("plain-build", b"__asan_init" not in program.read_bytes(), "a sanitizer has to be preloaded first")
+        got = assay(*PROFILE, "--", "env", env={"LD_PRELOAD": str(other), "ASAN_OPTIONS": "color=never"})
+    else:
+        got = assay(*PROFILE, "--env", f"LD_PRELOAD={other}", "--env", "ASAN_OPTIONS=color=never", "--", "env")
     lines = dict(line.split("=", 1) for line in got.stdout.splitlines() if "=" in line)
     assert lines["LD_PRELOAD"] == f"{BUILD / 'libassay-sampler.so'}:{other}"
     rings = pathlib.Path(lines["ASSAY_SAMPLER"])
