@@ -147,7 +147,7 @@ static void say_serial(const struct hotspot_group *g, const struct hotspot_row *
 	buf_putc(out, '.');
 }
 
-/* One thread was busy most of the time, no other half as much, and not for the sake of the functions that were named. */
+/* One thread was busy most of the time, no other half as much, and not because of the functions that were named. */
 static bool has_lone_thread(const struct hotspot_group *g)
 {
 	const struct hotspot_row *thread = g->busiest_threads.count ? &g->busiest_threads.items[0] : NULL;
