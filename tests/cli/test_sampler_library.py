@@ -274,7 +274,7 @@ def test_a_limit_on_files_is_no_reason_to_die(tmp_path, targets):
 
 def test_little_address_space_is_enough(tmp_path, targets):
     limits = ["sh", "-c", 'ulimit -v 120000; exec "$0" "$@"']
-    got = under_sampler(tmp_path, *limits, targets("sampled_threads"), "pthread", 2, 200)
+    got = under_sampler(tmp_path, *limits, targets("sampled_threads"), "pthread", 2, 600)
     ring, = got.of("target_sampled_threads")
     assert got.status == 0 and near(ring.cpu_s, float(got.stdout))
 
