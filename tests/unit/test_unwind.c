@@ -186,7 +186,7 @@ static void without_leave_to_ask_an_unknown_stack_is_not_touched(void **state)
 
 static void a_stack_that_cannot_be_read_ends_the_walk(void **state)
 {
-	char *pages = mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct unwind_options options = {.may_probe = true};
 	ucontext_t at = {0};
 	uint64_t frames[16];
@@ -195,6 +195,8 @@ static void a_stack_that_cannot_be_read_ends_the_walk(void **state)
 	(void)state;
 	assert_true(pages != MAP_FAILED);
 	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
+	/* What lies behind is not ours, and may hold addresses of code. */
+	assert_int_equal(mprotect(pages + 12288, 4096, PROT_NONE), 0);
 	at.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)strtol;
 	for (size_t offset = 4096 - 64; offset <= 8192; offset += 4) {
 		at.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)(pages + offset);
@@ -204,7 +206,7 @@ static void a_stack_that_cannot_be_read_ends_the_walk(void **state)
 	}
 	at.uc_mcontext.gregs[REG_RSP] = -8;
 	assert_int_equal(unwind_walk(&at, &options, frames, 16, &result), 1);
-	munmap(pages, 12288);
+	munmap(pages, 16384);
 }
 
 static int descend(int depth)
