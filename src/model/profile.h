@@ -66,7 +66,7 @@ struct profile_function {
 /* What stands at an address, from the innermost inlined function to the one that contains the code. */
 struct profile_frame {
 	uint32_t function;
-	uint32_t line; /* 0: not known; the file is the function's, unless `file` is set */
+	uint32_t line; /* in the function's file; 0: not known */
 };
 
 struct profile_location {

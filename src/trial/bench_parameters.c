@@ -88,7 +88,7 @@ int bench_parameters_scan(struct bench_parameters *p, const char *name, const ch
 			  const char *step, struct error *err)
 {
 	int decimals = (int)fmax(fmax(decimals_of(min), decimals_of(max)), decimals_of(step ? step : "1"));
-	double scale = pow(10, decimals), from, to, by;
+	double scale = pow(10, decimals), from = 0, to = 0, by = 0;
 	struct bench_values *v;
 
 	if (decimals > DECIMALS_MAX)
