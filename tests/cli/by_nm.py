@@ -41,8 +41,8 @@ def debug_files(path):
 
 @functools.cache
 def symbols(path):
-    """[(start, end, name)] of the functions that .symtab and .dynsym name, here or in a debug file. One without a size,
-    as assemblers leave them, ends where the next symbol begins."""
+    """[(start, end, name, sized)] of the functions that .symtab and .dynsym name, here or in a debug file. One without a
+    size, as assemblers leave them, ends where the next symbol begins."""
     found = set()
     for file, tables in ((path, "-a"), (path, "-D"), *((file, "-a") for file in debug_files(path))):
         for line in output_of("nm", "-C", "-S", tables, file).splitlines():
@@ -50,7 +50,8 @@ def symbols(path):
             if match:
                 found.add((int(match[1], 16), int(match[2] or "0", 16), match[4]))
     starts = sorted({start for start, _, _ in found})
-    return [(start, start + size if size else next_after(starts, start), name) for start, size, name in found]
+    return [(start, start + size if size else next_after(starts, start), name, size > 0)
+            for start, size, name in found]
 
 
 def next_after(starts, start):
@@ -59,8 +60,10 @@ def next_after(starts, start):
 
 
 def names_at(path, address):
-    """The names whose extent holds the address, of the file's own terms."""
-    return {plain(name) for start, end, name in symbols(path) if start <= address < end}
+    """The names whose extent holds the address, of the file's own terms. A label without a size, as ld.so's
+    _dl_start_user, names only code that .eh_frame describes: where it ends is nowhere said."""
+    return {plain(name) for start, end, name, sized in symbols(path)
+            if start <= address < end and (sized or entry_at(path, address) is not None)}
 
 
 @functools.cache
