@@ -11,6 +11,7 @@ BELOW = {
     "cfi": set(),
     "wire": set(),
     "lib": {"wire", "judge", "model", "base"},
+    "mpi": {"wire"},
     "preload": {"wire", "cfi"},
     "model": {"base"},
     "judge": {"model", "base"},
@@ -27,7 +28,7 @@ BELOW["cmd"] = BELOW["trial"] | {"trial", "lib"}
 
 # These folders run in other people's processes: nothing but libc and the kernel.
 LIBC_ONLY = {"wire", "cfi", "preload"}
-FOREIGN = re.compile(r"jansson|hdf5|H5|libunwind|elfutils|dwarf|zlib|zstd|cairo|mpi")
+FOREIGN = re.compile(r"jansson|hdf5|H5|libunwind|elfutils|dwarf|zlib|zstd|deflate|pcre|cairo|mpi")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 STDOUT = re.compile(r"\b(?:printf|vprintf|puts|putchar|perror)\s*\(|\bstdout\b")

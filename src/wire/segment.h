@@ -21,6 +21,8 @@ enum segment_kind {
 	SEGMENT_KIND_MONITOR = 1, /* written by assay: series, points, marks, processes, notes */
 	SEGMENT_KIND_OUTPUT = 2,  /* written by the helper: chunks of output, exits */
 	SEGMENT_KIND_SAMPLES = 3, /* written by assay: call trees and CPU samples */
+	SEGMENT_KIND_REGIONS = 4, /* written by libassay: names of regions, threads, clocks (wire/regions.h) */
+	SEGMENT_KIND_CALLS = 5,   /* written by libassay: the calls of regions of one thread (wire/regions.h) */
 };
 
 /* Lies at offset 0 of the file. All integers are native-endian; a file from a machine of the other endianness has a

@@ -1,0 +1,63 @@
+/* The gate: which figures got worse beyond a budget. Pure: named pairs of values in, findings out; regions, run
+ * directories and foreign result files are all turned into such pairs. */
+#ifndef ASSAY_JUDGE_CHECK_H
+#define ASSAY_JUDGE_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* One figure on both sides; NaN: it is not known there (in_x: there is such a thing at all). */
+struct check_item {
+	const char *name, *unit; /* borrowed; unit as in region_metric_unit, or that of a run's metric */
+	bool in_a, in_b;
+	double a, b;
+	bool higher_is_better; /* tokens per second */
+	double weight; /* what --min-total is compared with, in ns, the larger of both sides; NaN: never left out */
+};
+
+struct check_budget {
+	double max_regression; /* percent, 0 and up, finite */
+	bool fail_on_new, fail_on_missing;
+	double min_total; /* ns: items below it on both sides are left out; 0: none */
+};
+
+/* In the order of printing: what fails first. */
+enum check_finding {
+	CHECK_REGRESSED,       /* worse by more than the budget */
+	CHECK_FROM_ZERO,       /* the baseline is 0 and it costs something now: fails, there is no percentage */
+	CHECK_UNKNOWN,         /* NaN on a side that has it: fails, nothing can be said */
+	CHECK_NEW,             /* fails with fail_on_new */
+	CHECK_VANISHED,        /* fails with fail_on_missing */
+	CHECK_WITHIN,          /* within the budget, equality included */
+	CHECK_IMPROVED,
+	CHECK_TOO_SMALL,       /* below min_total */
+};
+
+struct check_row {
+	struct check_item item;
+	enum check_finding finding;
+	bool fails;
+	double delta, pct; /* of b to a; NaN */
+	double worse_pct;  /* pct, with the sign that makes worse positive; NaN */
+};
+
+struct check_result {
+	struct check_budget budget;
+	struct check_row *rows; /* by finding, then by how much worse */
+	size_t count, failed;
+	size_t per_finding[CHECK_TOO_SMALL + 1];
+};
+
+void check_result_init(struct check_result *r);
+void check_result_release(struct check_result *r);
+
+/* Fails for no memory, or a budget that is negative, NaN or infinite. Nothing to compare (count 0, or none on both
+ * sides) is no error here: the caller decides. */
+int check_judge(const struct check_item *items, size_t count, const struct check_budget *b, struct check_result *ret,
+		struct error *err);
+
+const char *check_finding_text(enum check_finding f); /* "regressed", "new cost where there was none", ... */
+
+#endif
