@@ -1,5 +1,6 @@
 #!/bin/sh
-# Shows a real run: `./dev demo` (compression, in phases) or `./dev demo --llm` (a language model on a real engine).
+# Shows a real run: `./dev demo` (compression, in phases), `./dev demo --regions` (a program that marks regions of its
+# own), or `./dev demo --llm` (a language model on a real engine).
 # Needs build/assay; ASSAY names another one. Results go to assay-runs/ in the current folder, a new folder each time.
 set -eu
 
@@ -62,6 +63,24 @@ demo_compress() {
 	measure profile -o "$out" --label compress -- sh "$here/examples/compress.sh"
 	say "Another look at the same run, without running it again:"
 	say "  assay profile $out --group compress"
+	say
+	finish
+}
+
+# Installed, `pkg-config --cflags --libs assay` tells the compiler what the folders here do.
+demo_regions() {
+	command -v cc >/dev/null || stop "--regions needs a C compiler, and there is no cc on the PATH"
+	folder=$(cd "$(dirname "$assay")" && pwd)
+	[ -e "$folder/libassay.so" ] || stop "$folder/libassay.so is not there; run './dev build' first"
+	new_run heat
+	program=$(mktemp -d)
+	trap 'rm -rf "$program"' EXIT
+	cc -O2 -I "$here/include" "$here/examples/heat.c" -L "$folder" -Wl,-rpath,"$folder" -lassay -pthread -lm \
+		-o "$program/heat" || stop "examples/heat.c cannot be built; see above"
+	measure run -o "$out" --label heat -- "$program/heat"
+	say "Another look at the same regions, without running it again:"
+	say "  assay inspect $out --per-thread"
+	say "  assay export $out -o heat.trace.json    # for ui.perfetto.dev"
 	say
 	finish
 }
@@ -130,6 +149,7 @@ demo_llm() {
 [ -x "$assay" ] || stop "$assay is not there; run './dev build' first"
 case ${1-} in
 '') demo_compress ;;
+--regions) demo_regions ;;
 --llm) demo_llm ;;
-*) stop "'$1' is no option of the demo; it knows --llm" 2 ;;
+*) stop "'$1' is no option of the demo; it knows --regions and --llm" 2 ;;
 esac

@@ -47,7 +47,7 @@ typedef struct assay_token {
 } assay_token;
 
 /* What is recorded of a call. trace: its start and end; aggregate: its region's calls, total, shortest, longest and a
- * histogram; count: its region's calls alone, without a clock. */
+ * histogram; count: how often its region begins, without a clock and without a look at its end. */
 enum assay_mode { ASSAY_OFF = 0, ASSAY_COUNT = 1, ASSAY_AGGREGATE = 2, ASSAY_TRACE = 3 };
 
 struct assay_options {
@@ -122,23 +122,11 @@ int assay_finalize(void);
 
 #else /* ASSAY_DISABLE */
 
-#define assay_version() "disabled"
-#define assay_mark(name) 0
-#define assay_last_error() ""
-#define assay_region_begin(region) ((void)0)
-#define assay_region_end(region) ((void)0)
-#define assay_region_named(name) ((struct assay_region *)0)
-#define assay_token_begin(region) assay_no_token()
-#define assay_token_end(token) ((void)0)
-#define assay_init(options) 0
-#define assay_set_mode(mode) 0
-#define assay_get_mode() ASSAY_OFF
-#define assay_set_rank(rank, size) 0
-#define assay_set_clock_offset(offset_ns, bound_ns) 0
-#define assay_set_metadata(key, value) 0
-#define assay_flush() 0
-#define assay_directory() ((const char *)0)
-#define assay_finalize() 0
+/* sizeof looks at its operand without evaluating it, so that a variable of no other use brings no warning. */
+static inline int assay_nothing(void)
+{
+	return 0;
+}
 
 static inline assay_token assay_no_token(void)
 {
@@ -146,6 +134,26 @@ static inline assay_token assay_no_token(void)
 
 	return none;
 }
+
+#define assay_version() "disabled"
+#define assay_mark(name) ((void)sizeof(name), assay_nothing())
+#define assay_last_error() ""
+#define assay_region_begin(region) ((void)sizeof(region))
+#define assay_region_end(region) ((void)sizeof(region))
+#define assay_region_named(name) ((void)sizeof(name), (struct assay_region *)0)
+#define assay_token_begin(region) ((void)sizeof(region), assay_no_token())
+#define assay_token_end(token) ((void)sizeof(token))
+#define assay_init(options) ((void)sizeof(options), assay_nothing())
+#define assay_set_mode(mode) ((void)sizeof((mode) + 0), assay_nothing())
+#define assay_get_mode() ((enum assay_mode)assay_nothing())
+#define assay_set_rank(rank, size) ((void)sizeof((rank) + 0), (void)sizeof((size) + 0), assay_nothing())
+#define assay_set_clock_offset(offset_ns, bound_ns) \
+	((void)sizeof((offset_ns) + 0), (void)sizeof((bound_ns) + 0), assay_nothing())
+#define assay_set_metadata(key, value) ((void)sizeof(key), (void)sizeof(value), assay_nothing())
+#define assay_flush() assay_nothing()
+#define assay_directory() ((const char *)0)
+#define assay_finalize() assay_nothing()
+
 #endif
 
 #ifdef __cplusplus
@@ -156,17 +164,25 @@ static inline assay_token assay_no_token(void)
  * C++ by an exception. In C it needs GCC or Clang. ASSAY_SCOPE_TAGGED("solve", "solver=cg") with tags;
  * ASSAY_SCOPE_NAMED(text) with a name made at run time. */
 #ifdef ASSAY_DISABLE
-#define ASSAY_SCOPE(name) ((void)0)
-#define ASSAY_SCOPE_TAGGED(name, tags) ((void)0)
-#define ASSAY_SCOPE_NAMED(name) ((void)0)
+#define ASSAY_SCOPE(name) ((void)sizeof(name))
+#define ASSAY_SCOPE_TAGGED(name, tags) ((void)sizeof(name), (void)sizeof(tags))
+#define ASSAY_SCOPE_NAMED(name) ((void)sizeof(name))
 #else
-#define ASSAY_PASTE_(a, b) a##b
-#define ASSAY_PASTE(a, b) ASSAY_PASTE_(a, b)
-#define ASSAY_SCOPE(name) ASSAY_SCOPE_TAGGED(name, 0)
-#define ASSAY_SCOPE_TAGGED(name, tags) \
-	static struct assay_region ASSAY_PASTE(assay_region_at_, __LINE__) = ASSAY_REGION_TAGGED(name, tags); \
-	ASSAY_SCOPE_OF_(&ASSAY_PASTE(assay_region_at_, __LINE__), ASSAY_PASTE(assay_scope_at_, __LINE__))
-#define ASSAY_SCOPE_NAMED(name) ASSAY_SCOPE_OF_(assay_region_named(name), ASSAY_PASTE(assay_scope_at_, __LINE__))
+/* A number for the names of a scope's variables: two may stand in one line, and inner ones hide no outer one. */
+#ifdef __COUNTER__
+#define ASSAY_NUMBER_ __COUNTER__
+#else
+#define ASSAY_NUMBER_ __LINE__
+#endif
+#define ASSAY_SCOPE(name) ASSAY_SCOPE_AT_(name, 0, ASSAY_NUMBER_)
+#define ASSAY_SCOPE_TAGGED(name, tags) ASSAY_SCOPE_AT_(name, tags, ASSAY_NUMBER_)
+#define ASSAY_SCOPE_NAMED(name) ASSAY_SCOPE_HERE_(name, ASSAY_NUMBER_)
+#define ASSAY_SCOPE_AT_(name, tags, number) ASSAY_SCOPE_STATIC_(name, tags, number)
+#define ASSAY_SCOPE_HERE_(name, number) ASSAY_SCOPE_MADE_(name, number)
+#define ASSAY_SCOPE_STATIC_(name, tags, number) \
+	static struct assay_region assay_region_##number = ASSAY_REGION_TAGGED(name, tags); \
+	ASSAY_SCOPE_OF_(&assay_region_##number, assay_scope_##number)
+#define ASSAY_SCOPE_MADE_(name, number) ASSAY_SCOPE_OF_(assay_region_named(name), assay_scope_##number)
 #ifdef __cplusplus
 class assay_scope
 {
@@ -174,7 +190,7 @@ class assay_scope
 	assay_scope(const assay_scope &);
 	assay_scope &operator=(const assay_scope &);
 
-      public:
+public:
 	explicit assay_scope(struct assay_region *region) : region_(region)
 	{
 		assay_region_begin(region);

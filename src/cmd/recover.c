@@ -10,6 +10,7 @@
 #include "record/finish.h"
 #include "record/judging.h"
 #include "record/profiling.h"
+#include "record/regions.h"
 #include "record/results.h"
 #include "record/sampling.h"
 #include "report/summary.h"
@@ -60,6 +61,7 @@ static int recover(const struct recover_args *a, const char *path)
 	CLEANUP(json_cleanup) json_t *begin = NULL;
 	CLEANUP(json_cleanup) json_t *json = NULL;
 	struct judging_options judging = {.probe = false};
+	struct regions_finishing regions = {.survivors = false};
 	struct error err;
 	int recorder;
 
@@ -67,7 +69,7 @@ static int recover(const struct recover_args *a, const char *path)
 	run_init(&run);
 	if (rundir_open(&dir, path, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
-	if (fs_exists(dir.run_json) && !a->force && !sampling_rings_left(dir.rings)) {
+	if (fs_exists(dir.run_json) && !a->force && !sampling_rings_left(dir.rings) && !regions_left(&dir)) {
 		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)",
 			  dir.run_json);
 		return trouble(&err, EXIT_USAGE);
@@ -87,6 +89,7 @@ static int recover(const struct recover_args *a, const char *path)
 	}
 	if (profiling_recover(&dir, &run, &err) < 0)
 		warnings_add(&run.warnings, "There is no CPU profile: %s.", err.text);
+	regions_finish(&dir, &regions, &run);
 	if (judging_run(&run, begin, &judging, &err) < 0)
 		warnings_add(&run.warnings, "What limited the run is not told: %s.", err.text);
 	if (results_write(&dir, begin, &run, &json, &err) < 0)
@@ -112,8 +115,8 @@ const struct command cmd_recover = {
 	.summary = "rebuild the results of a run that was killed",
 	.usage = "[options] DIR",
 	.description =
-		"Makes run.json and timeline.h5 from what a killed `assay run` had recorded in\n"
-		"DIR. The status is then \"partial\"; what could not be known is named in the\n"
+		"Makes run.json, timeline.h5 and regions.h5 from what a killed `assay run` had\n"
+		"recorded in DIR. The status is then \"partial\"; what could not be known is named in the\n"
 		"warnings.",
 	.options = options,
 	.examples =

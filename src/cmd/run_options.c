@@ -73,6 +73,7 @@ const char *run_options_given(const struct run_options *o)
 		{"wait-tree", o->wait_tree},
 		{"cpu-profile", o->cpu_profile},
 		{"sampler", o->sampler},
+		{"regions", o->regions},
 		{"summary-only", o->summary_only},
 		{"exit-zero", o->exit_zero},
 		{"quiet", o->quiet},
@@ -149,6 +150,8 @@ int run_options_execute(const struct run_options *o, unsigned hz, const char *wh
 		.no_probe = o->no_probe,
 		.profile_hz = hz,
 		.sampler = o->sampler,
+		.regions = o->regions,
+		.in_job = o->in_job,
 		.say = say,
 		.progress = !o->quiet && isatty(STDERR_FILENO) ? say : NULL,
 	};
@@ -162,7 +165,7 @@ int run_options_execute(const struct run_options *o, unsigned hz, const char *wh
 		fprintf(stderr, "assay %s: %s\n", who, err.text);
 		return problem == RECORD_USAGE ? EXIT_USAGE : problem != RECORD_OK ? EXIT_TROUBLE : result.exit_status;
 	}
-	if (o->quiet && result.elsewhere)
+	if (o->quiet && result.elsewhere && !o->in_job)
 		say(NULL, result.run.warnings.texts[0]);
 	answer(context, &result);
 	if (result.undelivered) {

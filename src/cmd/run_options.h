@@ -11,10 +11,11 @@
 
 /* Member of the command's own struct of arguments. */
 struct run_options {
-	const char *out, *label, *engine, *precheck, *cpu_profile, *sampler;
+	const char *out, *label, *engine, *precheck, *cpu_profile, *sampler, *regions;
 	struct option_list env;
 	double timeout_s, interval_ms;
 	bool wait_tree, exit_zero, quiet, summary_only, no_probe;
+	bool in_job; /* not an option: one rank of a job */
 };
 
 extern const struct run_options run_options_defaults;
@@ -45,6 +46,10 @@ extern const struct run_options run_options_defaults;
 	 RUN_TEXT_OF(SAMPLING_HZ_DEFAULT)},                                                                            \
 	{"sampler", 0, OPTION_CHOICE, RUN_OPTION_AT(S, M, sampler), "WHO",                                             \
 	 "who takes these samples: a library in the command's processes, or perf events", "preload", "preload|perf"},  \
+	{"regions", 0, OPTION_CHOICE, RUN_OPTION_AT(S, M, regions), "MODE",                                            \
+	 "what is recorded of the regions that the program marks; sets ASSAY_REGIONS",                                \
+	 "as ASSAY_REGIONS says, or trace",                                                                            \
+	 "trace|aggregate|count|off"},                                                                                 \
 	{"summary-only", 0, OPTION_FLAG, RUN_OPTION_AT(S, M, summary_only), NULL,                                      \
 	 "the command's standard output goes to its log only", NULL},                                                  \
 	{"exit-zero", 0, OPTION_FLAG, RUN_OPTION_AT(S, M, exit_zero), NULL,                                            \

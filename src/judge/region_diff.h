@@ -10,6 +10,8 @@
 #include "judge/stats.h"
 #include "model/region_table.h"
 
+#define REGION_RUNS_MOST 200 /* tables of a side */
+
 enum region_sort { REGION_SORT_DELTA, REGION_SORT_PCT, REGION_SORT_NAME };
 
 struct region_diff_options {
@@ -18,6 +20,9 @@ struct region_diff_options {
 	double threshold;      /* drops rows below this |pct|, never one-sided ones; NaN: none */
 	double confidence;     /* of the judge, 0.95 */
 	double margin;         /* of the judge, relative, 0.01 */
+	/* When each run began, on one clock for both sides, ns; INT64_MIN: not known; NULL: none is. Runs that took
+	 * turns are judged by pairs, as `assay diff` does it. */
+	const int64_t *started_a, *started_b;
 };
 
 enum region_verdict {
@@ -28,32 +33,43 @@ enum region_verdict {
 	REGION_EQUIVALENT,
 	REGION_SMALL,
 	REGION_UNDECIDED,
+	REGION_BELOW_RESOLUTION, /* too many values are 0, which have no ratio */
 	REGION_ONE_SIDED,
 };
 
 struct region_diff_row {
 	char *name;
-	bool in_a, in_b;  /* timed calls there (for calls: were called) */
-	double a, b, delta, pct;
+	bool in_a, in_b;  /* timed calls there (calls: were called; gpu_...: calls with GPU times) */
+	double a, b, delta, pct; /* delta is NaN where a side that has the region does not know the metric */
 	uint64_t dropped_a, dropped_b; /* the comparison is not whole where these are not 0 */
+	size_t runs_a, runs_b; /* how many have it */
+	double most_total; /* ns: the largest total that a run of either side has */
+	bool approximate;  /* a percentile comes from a histogram */
 	enum region_verdict verdict;
 	double low, high;  /* of b / a - 1 at the confidence, as pct; NaN */
 	double p_adjusted; /* Holm over regions; NaN */
 };
 
 struct region_diff {
-	struct region_diff_options options;
+	struct region_diff_options options; /* started_...: not kept */
 	struct region_diff_row *rows;
 	size_t count;
 	size_t runs_a, runs_b;
-	bool paired;     /* repeats were taken as pairs: A's ith with B's ith (equal numbers) */
+	bool judged;     /* several runs on a side */
+	bool paired;     /* they took turns: neighbours in time were taken as pairs */
+	size_t pairs;
+	size_t claims;   /* regions that Holm's correction was over */
 	size_t hidden;   /* below the threshold */
 };
 
 void region_diff_init(struct region_diff *d);
 void region_diff_release(struct region_diff *d);
 
+/* Takes the rows of whole regions alone. Fails for no memory or more than REGION_RUNS_MOST tables a side. */
 int region_diff(const struct region_table *a, size_t a_count, const struct region_table *b, size_t b_count,
 		const struct region_diff_options *o, struct region_diff *ret, struct error *err);
+
+const char *region_verdict_text(enum region_verdict v); /* "better", "too few runs", ...; "" where it is not judged */
+const char *region_verdict_name(enum region_verdict v); /* for scripts: "better", "too_few", ...; "not_judged" */
 
 #endif

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,23 +17,10 @@
 #include <unistd.h>
 
 #include "lib/export.h"
+#include "lib/last_error.h"
 
 #define NAME_MAX_BYTES 4000u
 #define TIME_MAX_BYTES 24u /* 19 digits of an int64_t, a blank, and some to spare */
-
-static __thread char last_error[512];
-
-static int failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static int failed(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(last_error, sizeof last_error, format, args);
-	va_end(args);
-	return -1;
-}
 
 /* "NS NAME\n"; returns its length. A name that is too long is cut between two characters of UTF-8. */
 static size_t compose(char line[TIME_MAX_BYTES + NAME_MAX_BYTES + 1], int64_t ns, const char *name)
@@ -61,15 +47,15 @@ static bool is_harmless(int fd, const char *path, size_t length)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0) {
-		failed("%s: %s", path, strerror(errno));
+		last_error_set("%s: %s", path, strerror(errno));
 		return false;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		failed("%s: ASSAY_MARKERS names something that is not a file", path);
+		last_error_set("%s: ASSAY_MARKERS names something that is not a file", path);
 		return false;
 	}
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (uint64_t)st.st_size + length > limit.rlim_cur) {
-		failed("%s: %s", path, strerror(EFBIG));
+		last_error_set("%s: %s", path, strerror(EFBIG));
 		return false;
 	}
 	return true;
@@ -82,7 +68,7 @@ static int append_line(const char *path, const char *line, size_t length)
 	ssize_t done;
 
 	if (fd < 0)
-		return failed("%s: %s", path, strerror(errno));
+		return last_error_set("%s: %s", path, strerror(errno));
 	if (!is_harmless(fd, path, length)) {
 		result = -1;
 	} else {
@@ -91,9 +77,9 @@ static int append_line(const char *path, const char *line, size_t length)
 			done = write(fd, line, length);
 		while (done < 0 && errno == EINTR);
 		if (done < 0)
-			result = failed("%s: %s", path, strerror(errno));
+			result = last_error_set("%s: %s", path, strerror(errno));
 		else if ((size_t)done < length)
-			result = failed("%s: %s", path, strerror(ENOSPC));
+			result = last_error_set("%s: %s", path, strerror(ENOSPC));
 	}
 	close(fd);
 	return result;
@@ -110,18 +96,13 @@ ASSAY_EXPORT int assay_mark(const char *name)
 	/* Not for programs with more rights than their user: they must not append to a file of his choice. */
 	path = secure_getenv("ASSAY_MARKERS");
 	if (!name || !*name)
-		result = failed("a mark needs a name");
+		result = last_error_set("a mark needs a name");
 	else if (!path || !*path)
-		result = failed("nothing is being recorded: ASSAY_MARKERS is not set");
+		result = last_error_set("nothing is being recorded: ASSAY_MARKERS is not set");
 	else
 		result = append_line(path, line, compose(line, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, name));
 	errno = saved;
 	return result;
-}
-
-ASSAY_EXPORT const char *assay_last_error(void)
-{
-	return last_error;
 }
 
 ASSAY_EXPORT const char *assay_version(void)

@@ -37,9 +37,9 @@ struct region_row {
 	int64_t total, min, max;
 	double exclusive; /* NaN: not known */
 	double avg, std, p50, p95, p99;
-	bool approximate; /* percentiles come from a histogram, within 1/16 */
-	/* (max / mean - 1) * 100 of the totals of ranks whose total is above 0; 0 with fewer than two. NaN in rows of one
-	 * rank. */
+	bool approximate; /* percentiles (and std) come from a histogram, within 1/16 */
+	/* (max / mean - 1) * 100 of the totals of ranks whose total is above 0; 0 with fewer than two. NaN in rows of
+	 * one rank. */
 	double imbalance;
 	uint64_t ranks_with, ranks_selected; /* how many of the selected ranks ran it */
 	double share; /* total / (wall * ranks_with): the part of a rank's wall time; above 1 with threads; NaN */
@@ -54,7 +54,7 @@ struct region_table {
 	char *path;
 	struct region_row *rows; /* by first start */
 	size_t count;
-	int64_t wall;            /* ns from the first start to the last end of all regions of the file; 0: no calls */
+	int64_t wall; /* ns from the first start to the last end of all regions on the selected ranks; 0: no calls */
 	uint64_t ranks_selected;
 	bool has_gpu;
 	char **notes; /* warnings */

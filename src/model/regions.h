@@ -1,6 +1,6 @@
 /* What a file of regions holds, without its calls: names, ranks, threads, facts about the run.
  *
- * Plain data, of any of the file layouts (docs/formats.md); it knows no file. Times are ns of CLOCK_MONOTONIC of rank 0.
+ * Plain data, of any of the file layouts (docs/formats.md); it knows no file. Times are ns of rank 0's CLOCK_MONOTONIC.
  * A "part" is one region on one rank. The calls of all parts lie in columns of int64_t, in the order of the parts. */
 #ifndef ASSAY_MODEL_REGIONS_H
 #define ASSAY_MODEL_REGIONS_H
@@ -12,6 +12,8 @@
 #include "base/error.h"
 
 #define REGIONS_UNKNOWN (-1) /* in columns and members that may be unknown */
+
+#define REGION_BUCKET_COUNT 512 /* of a part's histogram */
 
 enum region_column {
 	REGION_START = 0,
@@ -47,7 +49,7 @@ struct region_part {
 	/* Calls that were only added up (mode aggregate), beside those in the columns. */
 	bool summarised;
 	struct region_summary summary;
-	uint64_t *buckets; /* histogram of durations: bounds in ns by `region_bucket_ns`; NULL: none */
+	uint64_t *buckets; /* histogram of durations (region_bucket_bounds), REGION_BUCKET_COUNT; NULL: none */
 	double ns_per_unit; /* of the buckets' unit */
 };
 
@@ -77,6 +79,8 @@ struct regions {
 	unsigned columns; /* bit 1 << enum region_column for each that is there */
 	char **names;
 	size_t name_count;
+	uint32_t *name_slots; /* regions_name's own: index + 1 by hash; 0: free */
+	size_t name_slot_count;
 	struct region_part *parts; /* by `first` */
 	size_t part_count;
 	uint64_t call_count; /* rows of each column */
@@ -95,14 +99,17 @@ struct regions {
 void regions_init(struct regions *r);
 void regions_release(struct regions *r);
 
-/* Adding, for those who fill one: texts are copied. Return the index, or -1 with *err where there is no memory.
- * regions_name finds a name that is there already (call regions_finish before looking up by other means). */
+/* Adding, for those who fill one (arrays grow by these alone): texts are copied. All fail with *err where there is no
+ * memory: -1, or NULL. regions_name returns the index of a name, which it adds where it is new. */
 int64_t regions_name(struct regions *r, const char *name, struct error *err);
-struct region_part *regions_add_part(struct regions *r, uint32_t rank, uint32_t region, struct error *err); /* zeroed */
+/* Zeroed but for line and exclusive, which are unknown, and the texts, which are "": replace those by region_text. */
+struct region_part *regions_add_part(struct regions *r, uint32_t rank, uint32_t region, struct error *err);
 int regions_add_rank(struct regions *r, uint32_t rank, struct error *err);
 struct region_thread_row *regions_add_thread(struct regions *r, struct error *err);
 struct region_trouble_count *regions_add_trouble(struct regions *r, struct error *err);
 int regions_set_fact(struct regions *r, const char *key, const char *value, struct error *err);
+/* Sets one text of a part, thread or trouble that these functions added. */
+int region_text(char **text, const char *value, struct error *err);
 int regions_add_note(struct regions *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* NULL: no such fact. */
@@ -113,5 +120,8 @@ void region_bucket_bounds(unsigned i, uint64_t *ret_low, uint64_t *ret_high);
 
 /* "ended without a beginning", ... for a person. */
 const char *region_trouble_text(uint32_t kind);
+
+/* "no_begin", ...: the kind as a key in JSON. */
+const char *region_trouble_name(uint32_t kind);
 
 #endif

@@ -132,6 +132,9 @@ void run_release(struct run *r)
 	if (r->profile)
 		profile_release(r->profile);
 	free(r->profile);
+	if (r->regions)
+		run_regions_release(r->regions);
+	free(r->regions);
 	phases_release(&r->phases);
 	engine_result_release(&r->engine);
 	warnings_release(&r->warnings);

@@ -13,6 +13,7 @@
 #include "model/phase.h"
 #include "model/process.h"
 #include "model/profile.h"
+#include "model/run_regions.h"
 #include "model/warnings.h"
 
 enum run_status { RUN_OK, RUN_FAILED, RUN_SIGNAL, RUN_TIMEOUT, RUN_INTERRUPTED, RUN_PARTIAL };
@@ -123,6 +124,8 @@ struct run {
 	struct run_weights weights;
 
 	struct profile *profile; /* CPU samples with the names of their code; owned; NULL: none were taken */
+
+	struct run_regions *regions; /* that the program marked; owned; NULL: none */
 
 	struct limit *limits; /* in the order of the phases */
 	size_t limit_count;

@@ -20,6 +20,7 @@
 #include "record/monitor.h"
 #include "record/profiling.h"
 #include "record/recording.h"
+#include "record/regions.h"
 #include "record/results.h"
 #include "store/runjson.h"
 
@@ -123,9 +124,13 @@ static int prepare_sampling(struct recording *r, struct error *err)
 static int prepare(struct recording *r, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
-	const char *const *more = r->sampling ? sampling_environment(r->sampling, r->options->env) : NULL;
-	char **environment =
-		begin_environment(r->options, r->has_dir ? d->markers_log : NULL, r->has_dir ? d->path : NULL, more);
+	const char *const *sampled = r->sampling ? sampling_environment(r->sampling, r->options->env) : NULL;
+	char **more = r->sampling && !sampled ? NULL
+					      : regions_prepare(r->has_dir ? d : NULL, r->options, sampled,
+								&r->run->warnings);
+	char **environment = more ? begin_environment(r->options, r->has_dir ? d->markers_log : NULL,
+						      r->has_dir ? d->path : NULL, (const char *const *)more)
+				  : NULL;
 	struct launch_options options = {
 		.argv = r->options->argv,
 		.environment = environment,
@@ -134,10 +139,9 @@ static int prepare(struct recording *r, struct error *err)
 	};
 	int failed;
 
-	if (!environment || (r->sampling && !more)) {
-		begin_environment_free(environment);
+	begin_environment_free(more);
+	if (!environment)
 		return error_set(err, "out of memory for the environment");
-	}
 	if (r->has_dir) {
 		options.stdout_log = d->stdout_log;
 		options.stderr_log = d->stderr_log;
@@ -287,6 +291,12 @@ static void finish(struct recording *r, json_t *begin)
 		.progress = r->options->progress,
 		.progress_context = r->options->say_context,
 	};
+	struct regions_finishing regions = {
+		.survivors = run->survivors || r->gone,
+		.hurry = &hurry,
+		.progress = r->options->progress,
+		.context = r->options->say_context,
+	};
 	struct error err;
 
 	if (!r->drained && !r->gone)
@@ -296,6 +306,8 @@ static void finish(struct recording *r, json_t *begin)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
 	if (r->sampling && profiling_finish(&r->result->dir, r->sampling, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "There is no CPU profile: %s.", err.text);
+	if (r->has_dir && !r->options->in_job)
+		regions_finish(&r->result->dir, &regions, run);
 	if (judging_run(run, begin, &judging, &err) < 0)
 		warnings_add(&run->warnings, "What limited the run is not told: %s.", err.text);
 	run->cost_finish_cpu_s = (double)(clock_process_ns() - cpu_before) / 1e9;

@@ -28,6 +28,8 @@ struct record_options {
 	int block, arm;            /* from 0; arm: position within the block */
 	unsigned profile_hz;       /* CPU samples per CPU second; 0: none are taken */
 	const char *sampler;       /* who takes them, "preload" or "perf"; NULL: preload */
+	const char *regions;       /* how the program's regions are recorded, $ASSAY_REGIONS; NULL: as it is set */
+	bool in_job;               /* one rank of a job: its regions stay as recorded, the job's last rank merges all */
 	/* Something for the person at the terminal, a sentence; may be NULL. */
 	void (*say)(void *context, const char *text);
 	/* What assay is doing that takes a while; NULL where nobody is watching. */

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -25,21 +26,20 @@ struct canvas; /* of the plug-in */
 struct canvas_plugin {
 	unsigned version;
 	int (*start)(char *text, size_t size, struct error *err); /* *text: which library */
-	int (*open)(const char *path, enum canvas_format format, double width, double height, struct canvas **ret,
+	/* A sheet whose bytes go to `out`, which stays the caller's and is not flushed. */
+	int (*open)(FILE *out, enum canvas_format format, double width, double height, struct canvas **ret,
 		    struct error *err);
 	void (*rect)(struct canvas *c, double x, double y, double width, double height, struct canvas_colour fill);
 	void (*line)(struct canvas *c, double x1, double y1, double x2, double y2, double width,
 		     struct canvas_colour colour);
-	/* n points, joined; closed and filled where fill.a is not 0. */
+	/* n points, joined; closed and filled where fill.a is not 0, no line where width is 0. */
 	void (*path)(struct canvas *c, const double *xy, size_t n, double width, struct canvas_colour stroke,
 		     struct canvas_colour fill);
 	/* y is the baseline; angle in degrees, counterclockwise. */
 	void (*text)(struct canvas *c, double x, double y, double size, enum canvas_anchor anchor, double angle,
 		     struct canvas_colour colour, const char *text);
 	double (*text_width)(struct canvas *c, double size, const char *text);
-	void (*clip)(struct canvas *c, double x, double y, double width, double height); /* until unclip */
-	void (*unclip)(struct canvas *c);
-	int (*finish)(struct canvas *c, struct error *err); /* writes, frees *c, also when it fails */
+	int (*finish)(struct canvas *c, struct error *err); /* writes the rest, frees *c, also when it fails */
 	void (*abandon)(struct canvas *c);                  /* NULL accepted */
 };
 

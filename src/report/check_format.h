@@ -10,11 +10,11 @@
 struct check_report {
 	const struct check_result *result;
 	const char *a, *b;  /* the files */
-	const char *metric; /* "total" */
+	const char *metric; /* "total", of each region; NULL: each item is a metric of its own */
 	const char *const *notes; /* sentences */
 	size_t note_count;
 	bool colour;
-	bool all; /* also what passed */
+	bool all; /* also what passed; formats for programs hold it anyway */
 };
 
 struct check_format {

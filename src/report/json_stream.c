@@ -1,10 +1,13 @@
 #include "report/json_stream.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/utf8.h"
 
 #define DIGITS_MAX 20 /* of 2^64 - 1 */
+#define WHOLE_MAX 0x1p53 /* beyond it a double does not hold every whole number */
 
 void json_stream_raw(FILE *out, const char *text)
 {
@@ -64,6 +67,16 @@ void json_stream_number(FILE *out, uint64_t value)
 		value /= 10;
 	} while (value);
 	fwrite_unlocked(digits + at, 1, sizeof digits - at, out);
+}
+
+void json_stream_real(FILE *out, double value)
+{
+	if (!isfinite(value))
+		fputs_unlocked("null", out);
+	else if (fabs(value) < WHOLE_MAX && value == trunc(value))
+		fprintf(out, "%.0f", value + 0.0); /* + 0.0: no -0 */
+	else
+		fputs_unlocked(decimal_shortest(value).text, out);
 }
 
 void json_stream_us(FILE *out, int64_t ns)

@@ -15,6 +15,9 @@ void json_stream_text(FILE *out, const char *text);
 
 void json_stream_number(FILE *out, uint64_t value);
 
+/* The fewest digits that read back as the same double, whole numbers without a point; null where it is not finite. */
+void json_stream_real(FILE *out, double value);
+
 /* Nanoseconds as microseconds with their fraction: 1234.567. */
 void json_stream_us(FILE *out, int64_t ns);
 

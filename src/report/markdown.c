@@ -47,7 +47,8 @@ static void put_code(struct buf *out, const char *text)
 
 typedef size_t fill(const struct run *run, size_t most, struct table *t, const char **ret_align);
 
-static void put_table(const struct run *run, const char *title, fill *fill_table, struct buf *out)
+/* `whole` has the rows that are left out. */
+static void put_table(const struct run *run, const char *title, fill *fill_table, const char *whole, struct buf *out)
 {
 	CLEANUP(table_release) struct table t;
 	const char *align;
@@ -58,7 +59,7 @@ static void put_table(const struct run *run, const char *title, fill *fill_table
 	buf_printf(out, "\n## %s\n\n", title);
 	table_print_markdown(&t, align, out);
 	if (left_out)
-		buf_printf(out, "\n%zu more in run.json.\n", left_out);
+		buf_printf(out, "\n%zu more in %s.\n", left_out, whole);
 }
 
 static void put_rate(struct buf *out, const char *name, double rate, double deviation)
@@ -109,9 +110,10 @@ void markdown_print(const struct run *run, struct buf *out)
 		buf_puts(out, "\n\n");
 	}
 	put_totals(run, out);
-	put_table(run, "Phases", tables_phases, out);
-	put_table(run, "What limited each phase", tables_limits, out);
-	put_table(run, "Threads", tables_threads, out);
+	put_table(run, "Phases", tables_phases, "run.json", out);
+	put_table(run, "What limited each phase", tables_limits, "run.json", out);
+	put_table(run, "Threads", tables_threads, "run.json", out);
+	put_table(run, "Regions of the program", tables_regions, "regions.h5", out);
 	hotspots_short(run, true, 0, out);
 	if (run->movement_count)
 		buf_puts(out, "\n## What moved\n\n");

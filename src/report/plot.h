@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "model/region_query.h"
+#include "model/warnings.h"
 #include "report/canvas.h"
 #include "store/region_file.h"
 
@@ -16,6 +17,8 @@ struct plot_input {
 	const struct region_query *query;
 	const char *title;         /* NULL: none */
 	double width, height;      /* points; 0: as the plot likes */
+	double from, to;           /* seconds from each file's first start; NaN: its start, its end */
+	struct warnings *notes;    /* what the reader of the figure must be told is added here by `prepare` */
 };
 
 enum plot_data_format { PLOT_DATA_CSV, PLOT_DATA_JSON };
@@ -23,9 +26,11 @@ enum plot_data_format { PLOT_DATA_CSV, PLOT_DATA_JSON };
 struct plot_kind {
 	const char *name, *summary;
 	size_t least_files; /* 2 for speedup */
-	/* Makes the data; *ret is freed by `release`. */
+	bool windowed;      /* heeds from and to */
+	/* Makes the data; *ret is freed by `release`. Fails also where there is nothing to draw. */
 	int (*prepare)(const struct plot_input *in, void **ret, struct error *err);
-	void (*size)(const void *data, const struct plot_input *in, double *ret_width, double *ret_height);
+	/* Fills what of width and height is 0. */
+	void (*size)(const void *data, const struct plot_input *in, double *width, double *height);
 	int (*draw)(const void *data, const struct plot_input *in, const struct canvas_plugin *on, struct canvas *c,
 		    double width, double height, struct error *err);
 	int (*write_data)(const void *data, enum plot_data_format format, FILE *out, struct error *err);
@@ -38,6 +43,9 @@ struct plot_kind {
 
 extern const struct plot_kind *const plots[];
 extern const size_t plot_count;
+
+/* NULL: no such kind. */
+const struct plot_kind *plot_find(const char *name);
 
 /* By name alone, from a palette that colour-blind people can tell apart, evenly in lightness beyond it. */
 struct canvas_colour plot_colour(const char *region);

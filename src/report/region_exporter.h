@@ -3,21 +3,26 @@
 #ifndef ASSAY_REPORT_REGION_EXPORTER_H
 #define ASSAY_REPORT_REGION_EXPORTER_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "model/region_query.h"
+#include "model/warnings.h"
 #include "store/region_file.h"
 
 struct region_export {
 	struct region_file *file;
 	const struct region_query *query;
+	int64_t zero;              /* formats with times of their own count from here, ns of CLOCK_MONOTONIC */
+	struct warnings *warnings; /* what the format could not hold */
 };
 
 struct region_exporter {
 	const char *name, *extension;
 	bool binary;
 	const char *summary;
-	/* Writes to `out`. Returns 0, -1 with *err. */
+	/* Writes to `out`. Returns 0, -1 with *err. The caller looks at ferror and closes. */
 	int (*write)(const struct region_export *e, FILE *out, struct error *err);
 };
 
@@ -28,5 +33,23 @@ struct region_exporter {
 
 extern const struct region_exporter region_exporters[];
 extern const size_t region_exporter_count;
+
+/* The exporter of that name, or the one whose extension `path` has; NULL: none. */
+const struct region_exporter *region_exporter_find(const char *name);
+const struct region_exporter *region_exporter_for_path(const char *path);
+
+/* Which parts the query takes, by index; owned, NULL when out of memory. */
+bool *region_export_parts(const struct region_export *e);
+
+/* What the query takes: its calls with times, those without (only added up, or dropped), and when the first one began
+ * (0: there are none). Reads the starts of all of them. */
+struct region_export_extent {
+	uint64_t calls, untimed, dropped;
+	int64_t first;
+};
+int region_export_measure(const struct region_export *e, struct region_export_extent *ret, struct error *err);
+
+/* The row of a thread of a rank; NULL: the file does not tell of it. */
+const struct region_thread_row *region_export_thread(const struct regions *r, uint32_t rank, int64_t index);
 
 #endif

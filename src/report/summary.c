@@ -17,6 +17,7 @@
 #define LIMITS_SHOWN 6
 #define MOVEMENTS_SHOWN 6
 #define WARNINGS_SHOWN 5
+#define REGIONS_SHOWN 8
 #define TESTS_SHOWN 6
 #define COMMAND_COLUMNS 90
 #define WARNING_COLUMNS 400
@@ -103,6 +104,20 @@ static void print_threads(const struct run *run, struct buf *out)
 		return;
 	buf_putc(out, '\n');
 	table_print(&t, align, "  ", out);
+}
+
+static void print_regions(const struct run *run, struct buf *out)
+{
+	CLEANUP(table_release) struct table t;
+	const char *align;
+	size_t left_out = tables_regions(run, REGIONS_SHOWN, &t, &align);
+
+	if (t.count == t.columns)
+		return;
+	buf_putc(out, '\n');
+	table_print(&t, align, "  ", out);
+	if (left_out)
+		buf_printf(out, "  ... and %zu more regions: `assay inspect` shows them\n", left_out);
 }
 
 static void print_movements(const struct run *run, bool colour, size_t columns, struct buf *out)
@@ -216,6 +231,7 @@ void summary_print(const struct run *run, const char *where, bool colour, size_t
 	print_engine(run, out);
 	print_limits(run, columns, out);
 	print_threads(run, out);
+	print_regions(run, out);
 	hotspots_short(run, false, columns ? columns : FOLD_UNSEEN, out);
 	print_movements(run, colour, columns, out);
 	print_warnings(run, !where, colour, columns, out);

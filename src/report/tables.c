@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "judge/phase_facts.h"
 
 static void head(struct table *t, const char *const *names, size_t count)
@@ -208,4 +210,29 @@ size_t tables_threads(const struct run *run, size_t most, struct table *t, const
 			process_cell(t, &p);
 	}
 	return left_out;
+}
+
+#define REGION_COLUMNS 60
+
+size_t tables_regions(const struct run *run, size_t most, struct table *t, const char **ret_align)
+{
+	const struct run_regions *r = run->regions;
+	size_t shown = !r ? 0 : r->top_count < most ? r->top_count : most;
+
+	HEAD(t, "region", "calls", "total", "exclusive", "per call", "share");
+	*ret_align = "lrrrrr";
+	for (size_t i = 0; i < shown; i++) {
+		const struct run_region *row = &r->top[i];
+		CLEANUP(buf_release) struct buf name;
+
+		buf_init(&name);
+		utf8_append_line(&name, row->name, REGION_COLUMNS);
+		table_cell(t, "%s", name.text);
+		table_cell(t, "%s", units_count((double)row->calls).text);
+		table_cell(t, "%s", units_seconds(row->total_s).text);
+		table_cell(t, "%s", units_seconds(row->exclusive_s).text);
+		table_cell(t, "%s", units_seconds(row->mean_s).text);
+		table_cell(t, "%s", units_percent(row->share).text);
+	}
+	return r ? (size_t)r->regions - shown : 0;
 }

@@ -17,6 +17,9 @@ size_t tables_phases(const struct run *run, size_t most, struct table *t, const 
 /* phase | limit | confidence | why. Of phases too short to be judged there is none. */
 size_t tables_limits(const struct run *run, size_t most, struct table *t, const char **ret_align);
 
+/* The regions that the program marked: region | calls | total | exclusive | per call | share. */
+size_t tables_regions(const struct run *run, size_t most, struct table *t, const char **ret_align);
+
 /* Who used the CPU: phase | cores | busiest thread | ... */
 size_t tables_threads(const struct run *run, size_t most, struct table *t, const char **ret_align);
 

@@ -41,7 +41,7 @@ struct region_block {
  * order of the rows. */
 struct region_scan {
 	const bool *wanted;
-	unsigned columns; /* bits 1 << enum region_column beside START and END; those that the file lacks are given as -1 */
+	unsigned columns; /* bits beside START and END; columns that the file lacks are given as -1 */
 	unsigned workers;
 	int (*block)(void *context, unsigned worker, const struct region_block *block, struct error *err);
 	void *context;

@@ -41,6 +41,8 @@ void rundir_release(struct rundir *d)
 	free(d->samples_seg);
 	free(d->rings);
 	free(d->profile_json);
+	free(d->regions);
+	free(d->regions_h5);
 	rundir_init(d);
 }
 
@@ -67,9 +69,12 @@ static int name_files(struct rundir *d, const char *path, struct error *err)
 	named.samples_seg = fs_join(named.path, "segments/samples.seg");
 	named.rings = fs_join(named.path, "segments/rings");
 	named.profile_json = fs_join(named.path, "profile.json");
+	named.regions = fs_join(named.path, "segments/regions");
+	named.regions_h5 = fs_join(named.path, "regions.h5");
 	if (!named.run_json || !named.begin_json || !named.timeline_h5 || !named.summary_md || !named.stdout_log ||
 	    !named.stderr_log || !named.terminal_log || !named.markers_log || !named.segments || !named.monitor_seg ||
-	    !named.output_seg || !named.samples_seg || !named.rings || !named.profile_json) {
+	    !named.output_seg || !named.samples_seg || !named.rings || !named.profile_json || !named.regions ||
+	    !named.regions_h5) {
 		rundir_release(&named);
 		return error_set(err, "%s: out of memory", path);
 	}
@@ -150,6 +155,13 @@ static int make_next(const char *name, char **ret_path, struct error *err)
 	return RUNDIR_UNUSABLE;
 }
 
+int rundir_make_default(const char *label, int64_t wall_ns, char **ret_path, struct error *err)
+{
+	CLEANUP(free_cleanup) char *name = default_name(label, wall_ns);
+
+	return name ? make_next(name, ret_path, err) : unusable(PARENT, ENOMEM, err);
+}
+
 /* Makes the folder that the user named, or takes an empty one. */
 static int make_named(const char *out, struct error *err)
 {
@@ -192,9 +204,7 @@ int rundir_create(struct rundir *d, const char *out, const char *label, int64_t 
 	if (out) {
 		problem = make_named(out, err);
 	} else {
-		CLEANUP(free_cleanup) char *name = default_name(label, wall_ns);
-
-		problem = name ? make_next(name, &path, err) : unusable(PARENT, ENOMEM, err);
+		problem = rundir_make_default(label, wall_ns, &path, err);
 	}
 	if (problem)
 		return problem;
@@ -250,6 +260,7 @@ void rundir_discard(const struct rundir *d)
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		unlink(files[i]);
 	/* A folder that holds anything else stays. */
+	rmdir(d->regions);
 	rmdir(d->segments);
 	rmdir(d->path);
 }

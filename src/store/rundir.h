@@ -18,6 +18,8 @@ struct rundir {
 	char *monitor_seg, *output_seg, *samples_seg;
 	char *rings; /* the folder that sampled processes write to, below segments */
 	char *profile_json;
+	char *regions; /* the folder that processes with libassay record into, below segments */
+	char *regions_h5;
 };
 
 void rundir_init(struct rundir *d);
@@ -32,6 +34,10 @@ enum rundir_problem {
 /* Makes the folder for a new run. out NULL: assay-runs/DATE-LABEL below the current folder ("-2", "-3", ... appended
  * while taken); an existing folder is accepted only when empty. Returns enum rundir_problem. */
 int rundir_create(struct rundir *d, const char *out, const char *label, int64_t wall_ns, struct error *err);
+
+/* Makes the folder alone, and *ret_path (owned) its path: for a job of several runs, which go into it. Returns enum
+ * rundir_problem. */
+int rundir_make_default(const char *label, int64_t wall_ns, char **ret_path, struct error *err);
 
 /* The names for an existing folder (or its run.json), for reading. Fails where there is no such folder. */
 int rundir_open(struct rundir *d, const char *path, struct error *err);

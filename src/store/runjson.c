@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "model/regions.h"
 #include "store/peakfile.h"
 
 #define MIB 1048576.0
@@ -392,6 +393,34 @@ static json_t *cost_json(const struct run *run)
 	return o;
 }
 
+json_t *run_regions_json(const struct run_regions *r)
+{
+	json_t *o = json_object(), *troubles = json_object(), *top = json_array();
+
+	json_put_text(o, "file", "regions.h5");
+	json_put_integer(o, "regions", (json_int_t)r->regions);
+	json_put_integer(o, "calls", (json_int_t)r->calls);
+	json_put_integer(o, "dropped", (json_int_t)r->dropped);
+	json_put_integer(o, "ranks", (json_int_t)r->ranks);
+	for (uint32_t kind = 0; kind < RUN_REGION_TROUBLES; kind++)
+		if (r->troubles[kind])
+			json_put_integer(troubles, region_trouble_name(kind), (json_int_t)r->troubles[kind]);
+	json_object_set_new(o, "troubles", troubles);
+	for (size_t i = 0; i < r->top_count; i++) {
+		json_t *row = json_object();
+
+		json_put_text(row, "name", r->top[i].name);
+		json_put_integer(row, "calls", (json_int_t)r->top[i].calls);
+		/* To the nanosecond, which these are counted in. */
+		json_put_number(row, "total_s", r->top[i].total_s);
+		json_put_number(row, "exclusive_s", r->top[i].exclusive_s);
+		put(row, "share", r->top[i].share);
+		json_array_append_new(top, row);
+	}
+	json_object_set_new(o, "top", top);
+	return o;
+}
+
 static void put_outcome(json_t *root, const struct run *run)
 {
 	json_put_text(root, "status", run_status_name(run->status));
@@ -432,6 +461,8 @@ json_t *runjson_build(const struct run *run, const json_t *begin)
 	put_whole(totals, "involuntary_switches", run->involuntary_switches);
 	json_object_set_new(root, "counters", totals);
 	json_object_set_new(root, "processes", processes_json(run));
+	if (run->regions)
+		json_object_set_new(root, "regions", run_regions_json(run->regions));
 	json_object_set_new(root, "limits", limits_json(run));
 	json_object_set_new(root, "movement", movement_json(run));
 	put_bandwidth(root, run);

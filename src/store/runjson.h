@@ -11,4 +11,7 @@
  * machine_before, environment, options); its parts go in unchanged. */
 json_t *runjson_build(const struct run *run, const json_t *begin);
 
+/* The object of its key "regions"; NULL when out of memory. */
+json_t *run_regions_json(const struct run_regions *r);
+
 #endif

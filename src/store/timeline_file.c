@@ -2,16 +2,13 @@
  * Nothing is believed of a segment: it may come from a killed run or a full disk. */
 #include "store/timeline_file.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -20,6 +17,7 @@
 #include "base/fs.h"
 #include "base/utf8.h"
 #include "model/timeline.h"
+#include "store/hdf5_plugin.h"
 #include "store/segments.h"
 #include "store/timeline_plugin.h"
 
@@ -36,28 +34,11 @@ struct build {
 	int64_t start_ns;
 };
 
-/* The plug-in stays loaded: HDF5 cannot be unloaded, and loading it again costs nothing. */
 static const struct timeline_plugin *load_plugin(char *version, size_t size, struct error *err)
 {
-	CLEANUP(free_cleanup) char *path = fs_find_companion(TIMELINE_PLUGIN_FILE);
-	const struct timeline_plugin *plugin;
-	void *library;
+	const struct timeline_plugin *plugin = hdf5_plugin_table(TIMELINE_PLUGIN_SYMBOL, TIMELINE_PLUGIN_VERSION, err);
 
-	if (!path) {
-		error_set(err, "%s is neither beside the program nor in %s", TIMELINE_PLUGIN_FILE, ASSAY_PLUGIN_DIR);
-		return NULL;
-	}
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		error_set(err, "%s cannot be loaded: %s", path, dlerror());
-		return NULL;
-	}
-	plugin = dlsym(library, TIMELINE_PLUGIN_SYMBOL);
-	if (!plugin || plugin->version != TIMELINE_PLUGIN_VERSION) {
-		error_set(err, "%s is of another version of this program", path);
-		return NULL;
-	}
-	return plugin->start(version, size, err) < 0 ? NULL : plugin;
+	return plugin && plugin->start(version, size, err) == 0 ? plugin : NULL;
 }
 
 /* The next of a payload's zero-ended texts, made valid UTF-8; *at moves behind it. One that is not there is empty. */
@@ -224,34 +205,6 @@ static int write_beside(const struct timeline_plugin *plugin, struct segment_rea
 	return fed;
 }
 
-/* A limit on file sizes (RLIMIT_FSIZE) then fails a write instead of ending the program. */
-struct size_signal {
-	sigset_t mask;
-	bool pending;
-};
-
-static void hold_size_signal(struct size_signal *s)
-{
-	sigset_t one, pending;
-
-	sigemptyset(&one);
-	sigaddset(&one, SIGXFSZ);
-	s->pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
-	pthread_sigmask(SIG_BLOCK, &one, &s->mask);
-}
-
-static void release_size_signal(const struct size_signal *s)
-{
-	const struct timespec at_once = {0};
-	sigset_t one;
-
-	sigemptyset(&one);
-	sigaddset(&one, SIGXFSZ);
-	while (!s->pending && sigtimedwait(&one, NULL, &at_once) == SIGXFSZ)
-		;
-	pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
-}
-
 int timeline_file_build(const char *segment_path, const char *h5_path, int64_t start_ns, int64_t wall_start_ns,
 			const volatile int *stop, struct error *err)
 {
@@ -267,9 +220,9 @@ int timeline_file_build(const char *segment_path, const char *h5_path, int64_t s
 	plugin = load_plugin(version, sizeof version, err);
 	if (!plugin)
 		return -1;
-	hold_size_signal(&size_signal);
+	size_signal_hold(&size_signal);
 	result = write_beside(plugin, reader, h5_path, start_ns, wall_start_ns, stop, &trouble);
-	release_size_signal(&size_signal);
+	size_signal_release(&size_signal);
 	if (result != FED)
 		error_set(err, "%s: %s", h5_path, trouble.text);
 	return result;

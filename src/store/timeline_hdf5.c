@@ -3,8 +3,6 @@
  *
  * Memory grows with the number of series, not of points: each buffers up to one chunk, all together BUFFERED_MAX bytes
  * or BUFFERED_EACH for each, and data sets are open only while they are written to. */
-#include <hdf5.h>
-
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,11 +10,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/hdf5_common.h"
 #include "store/timeline_plugin.h"
-
-/* The library calls abort() where its version is not exactly the header's; start() looks itself, and says so. */
-#undef H5CHECK
-#define H5CHECK
 
 #define CHUNK 1024u /* points */
 #define ROOM_MIN 32u
@@ -24,8 +19,6 @@
 #define BUFFERED_MAX ((size_t)6 << 20)  /* bytes in all series' buffers, or else ... */
 #define BUFFERED_EACH ((size_t)1 << 10) /* ... this for each: thousands would else be written point by point */
 #define DEFLATE_LEVEL 1
-#define METADATA_CACHE_MAX ((size_t)2 << 20)
-#define FREE_MAX 65536 /* bytes of each kind that HDF5 keeps for later instead of freeing them */
 
 struct series {
 	char *name;
@@ -42,79 +35,6 @@ struct timeline_h5 {
 	size_t count, room;
 	size_t buffered; /* bytes of all buffers */
 };
-
-/* HDF5 tells its trouble as a stack; the deepest entry is the cause, and names errno's text where there was one. */
-static herr_t keep_deepest(unsigned depth, const H5E_error2_t *entry, void *cause)
-{
-	static const char marker[] = "error message = '";
-	const char *system = entry->desc ? strstr(entry->desc, marker) : NULL;
-	size_t length = system ? strcspn(system + strlen(marker), "'") : 0;
-
-	(void)depth;
-	if (length)
-		snprintf(cause, 256, "%.*s", (int)length, system + strlen(marker));
-	else if (entry->desc)
-		snprintf(cause, 256, "%s", entry->desc);
-	return 1; /* enough */
-}
-
-static int failed(const char *what, const char *of, struct error *err)
-{
-	char cause[256] = "no reason given";
-
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_deepest, cause);
-	H5Eclear2(H5E_DEFAULT);
-	return error_set(err, "HDF5 cannot %s %s: %s", what, of, cause);
-}
-
-static void type_cleanup(hid_t *id)
-{
-	if (*id >= 0)
-		H5Tclose(*id);
-}
-
-static void space_cleanup(hid_t *id)
-{
-	if (*id >= 0)
-		H5Sclose(*id);
-}
-
-static void list_cleanup(hid_t *id)
-{
-	if (*id >= 0)
-		H5Pclose(*id);
-}
-
-static void group_cleanup(hid_t *id)
-{
-	if (*id >= 0)
-		H5Gclose(*id);
-}
-
-static void attribute_cleanup(hid_t *id)
-{
-	if (*id >= 0)
-		H5Aclose(*id);
-}
-
-static int start(char *text, size_t size, struct error *err)
-{
-	unsigned major = 0, minor = 0, release = 0;
-
-	H5dont_atexit();
-	H5set_free_list_limits(FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX, FREE_MAX);
-	if (H5get_libversion(&major, &minor, &release) < 0 || H5open() < 0)
-		return error_set(err, "the HDF5 library does not start");
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
-		return error_set(err, "the HDF5 library is version %u.%u.%u, but the plug-in was built for %d.%d.%d",
-				 major, minor, release, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
-	if (H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
-		return error_set(err, "the HDF5 library %u.%u.%u was built without compression (zlib)", major, minor,
-				 release);
-	snprintf(text, size, "HDF5 %u.%u.%u", major, minor, release);
-	return 0;
-}
 
 static void free_series(struct timeline_h5 *h5, struct series *s)
 {
@@ -140,8 +60,8 @@ static void abandon(struct timeline_h5 *h5)
 {
 	if (!h5)
 		return;
-	type_cleanup(&h5->text_type);
-	group_cleanup(&h5->group);
+	hdf5_close(&h5->text_type);
+	hdf5_close(&h5->group);
 	if (h5->file >= 0)
 		H5Fclose(h5->file);
 	H5Eclear2(H5E_DEFAULT);
@@ -153,32 +73,10 @@ static void abandon_cleanup(struct timeline_h5 **h5)
 	abandon(*h5);
 }
 
-/* No locks: the file has a name that nobody else knows, and some network file systems cannot lock. The format of HDF5
- * 1.10 (2016), whose index of chunks takes half the memory. A small cache for metadata: the default grows to 32 MiB. */
-static hid_t access_list(void)
-{
-	hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-
-	if (list < 0)
-		return list;
-#if H5_VERSION_GE(1, 10, 7)
-	H5Pset_file_locking(list, false, true);
-#endif
-	H5Pset_libver_bounds(list, H5F_LIBVER_V110, H5F_LIBVER_LATEST);
-	if (H5Pget_mdc_config(list, &cache) >= 0) {
-		cache.set_initial_size = true;
-		cache.initial_size = METADATA_CACHE_MAX / 2;
-		cache.max_size = METADATA_CACHE_MAX;
-		H5Pset_mdc_config(list, &cache);
-	}
-	return list;
-}
-
 static int create(const char *path, struct timeline_h5 **ret, struct error *err)
 {
 	CLEANUP(abandon_cleanup) struct timeline_h5 *h5 = calloc(1, sizeof *h5);
-	CLEANUP(list_cleanup) hid_t list = access_list();
+	CLEANUP(hdf5_close) hid_t list = hdf5_access_list();
 
 	if (!h5)
 		return error_set(err, "out of memory");
@@ -187,13 +85,13 @@ static int create(const char *path, struct timeline_h5 **ret, struct error *err)
 	/* Of variable length, since readers such as h5py give those, and only those, as text. */
 	if (list < 0 || h5->text_type < 0 || H5Tset_size(h5->text_type, H5T_VARIABLE) < 0 ||
 	    H5Tset_cset(h5->text_type, H5T_CSET_UTF8) < 0)
-		return failed("prepare", "the file", err);
+		return hdf5_failed("prepare", "the file", err);
 	h5->file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, list);
 	if (h5->file < 0)
-		return failed("make", "the file", err);
+		return hdf5_failed("make", "the file", err);
 	h5->group = H5Gcreate2(h5->file, "series", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	if (h5->group < 0)
-		return failed("make", "the group of all series", err);
+		return hdf5_failed("make", "the group of all series", err);
 	*ret = h5;
 	h5 = NULL;
 	return 0;
@@ -201,11 +99,11 @@ static int create(const char *path, struct timeline_h5 **ret, struct error *err)
 
 static int put_attribute(hid_t at, const char *name, hid_t file_type, hid_t type, const void *value, struct error *err)
 {
-	CLEANUP(space_cleanup) hid_t space = H5Screate(H5S_SCALAR);
-	CLEANUP(attribute_cleanup) hid_t attribute = H5Acreate2(at, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+	CLEANUP(hdf5_close) hid_t space = H5Screate(H5S_SCALAR);
+	CLEANUP(hdf5_close) hid_t attribute = H5Acreate2(at, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
 
 	if (attribute < 0 || H5Awrite(attribute, type, value) < 0)
-		return failed("write the attribute", name, err);
+		return hdf5_failed("write the attribute", name, err);
 	return 0;
 }
 
@@ -236,7 +134,7 @@ static char *free_name(const struct timeline_h5 *h5, const char *name)
 
 static int define(struct timeline_h5 *h5, const struct timeline_h5_series *series, struct error *err)
 {
-	CLEANUP(group_cleanup) hid_t group = H5I_INVALID_HID;
+	CLEANUP(hdf5_close) hid_t group = H5I_INVALID_HID;
 	CLEANUP(free_cleanup) char *name = NULL;
 
 	if (h5->count == h5->room) {
@@ -253,7 +151,7 @@ static int define(struct timeline_h5 *h5, const struct timeline_h5_series *serie
 		return error_set(err, "out of memory for the series %s", series->name);
 	group = H5Gcreate2(h5->group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	if (group < 0)
-		return failed("make the series", name, err);
+		return hdf5_failed("make the series", name, err);
 	if (put_text_at(h5, group, "unit", series->unit, err) < 0 ||
 	    put_text_at(h5, group, "source", series->source, err) < 0 ||
 	    put_text_at(h5, group, "scope", series->scope, err) < 0 ||
@@ -286,8 +184,8 @@ static hid_t creation_list(bool whole)
 static hid_t open_column(const struct series *s, hid_t group, const char *name, hid_t file_type, hsize_t end,
 			 bool whole)
 {
-	CLEANUP(list_cleanup) hid_t list = H5I_INVALID_HID;
-	CLEANUP(space_cleanup) hid_t space = H5I_INVALID_HID;
+	CLEANUP(hdf5_close) hid_t list = H5I_INVALID_HID;
+	CLEANUP(hdf5_close) hid_t space = H5I_INVALID_HID;
 	hsize_t unlimited = H5S_UNLIMITED;
 	hid_t set;
 
@@ -312,8 +210,8 @@ static bool write_column(const struct series *s, hid_t group, const char *name, 
 	bool good = set >= 0;
 
 	if (good && length > 0) {
-		CLEANUP(space_cleanup) hid_t in_memory = H5Screate_simple(1, &length, NULL);
-		CLEANUP(space_cleanup) hid_t in_file = H5Dget_space(set);
+		CLEANUP(hdf5_close) hid_t in_memory = H5Screate_simple(1, &length, NULL);
+		CLEANUP(hdf5_close) hid_t in_file = H5Dget_space(set);
 
 		good = H5Sselect_hyperslab(in_file, H5S_SELECT_SET, &begin, NULL, &length, NULL) >= 0 &&
 		       H5Dwrite(set, type, in_memory, in_file, H5P_DEFAULT, values) >= 0;
@@ -325,18 +223,19 @@ static bool write_column(const struct series *s, hid_t group, const char *name, 
 /* Writes the buffer, which stays. `last`: no point comes after it. */
 static int flush(struct timeline_h5 *h5, struct series *s, bool last, struct error *err)
 {
-	CLEANUP(group_cleanup) hid_t group = H5I_INVALID_HID;
+	CLEANUP(hdf5_close) hid_t group = H5I_INVALID_HID;
 	bool whole = last && !s->made;
 
 	if (s->count == 0 && s->made)
 		return 0;
 	/* What could not be read is absent: a series without a point would look like one. */
 	if (s->count == 0 && last)
-		return H5Ldelete(h5->group, s->name, H5P_DEFAULT) < 0 ? failed("drop the series", s->name, err) : 0;
+		return H5Ldelete(h5->group, s->name, H5P_DEFAULT) < 0 ? hdf5_failed("drop the series", s->name, err)
+								      : 0;
 	group = H5Gopen2(h5->group, s->name, H5P_DEFAULT);
 	if (group < 0 || !write_column(s, group, "t", H5T_STD_I64LE, H5T_NATIVE_INT64, s->t, whole) ||
 	    !write_column(s, group, "v", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, s->v, whole))
-		return failed("write the series", s->name, err);
+		return hdf5_failed("write the series", s->name, err);
 	s->made = true;
 	s->written += s->count;
 	s->count = 0;
@@ -411,10 +310,10 @@ static int finish(struct timeline_h5 *h5, struct error *err)
 {
 	int result = 0;
 
-	type_cleanup(&h5->text_type);
-	group_cleanup(&h5->group);
+	hdf5_close(&h5->text_type);
+	hdf5_close(&h5->group);
 	if (H5Fclose(h5->file) < 0)
-		result = failed("close", "the file", err);
+		result = hdf5_failed("close", "the file", err);
 	release(h5);
 	return result;
 }
@@ -423,7 +322,7 @@ extern const struct timeline_plugin assay_timeline_plugin;
 
 __attribute__((visibility("default"))) const struct timeline_plugin assay_timeline_plugin = {
 	.version = TIMELINE_PLUGIN_VERSION,
-	.start = start,
+	.start = hdf5_start,
 	.create = create,
 	.put_text = put_text,
 	.put_integer = put_integer,

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 
-#define TIMELINE_PLUGIN_FILE "assay-hdf5.so"
 #define TIMELINE_PLUGIN_SYMBOL "assay_timeline_plugin"
 #define TIMELINE_PLUGIN_VERSION 1 /* of this struct; a plug-in left over from another build is refused */
 

@@ -87,7 +87,7 @@ struct region_total {
 /* Wrong use, by kind; and what the library could not do. */
 enum region_trouble {
 	REGION_TROUBLE_NO_BEGIN = 0,     /* an end without a begin */
-	REGION_TROUBLE_NO_END = 1,       /* a begin without an end, when a region around it ended (longjmp, forgotten) */
+	REGION_TROUBLE_NO_END = 1,       /* no end when a region around it ended (longjmp, forgotten) */
 	REGION_TROUBLE_UNFINISHED = 2,   /* open when its thread or the recording ended (exit, abort) */
 	REGION_TROUBLE_CROSSED = 3,      /* ended after a region that was begun before it */
 	REGION_TROUBLE_OTHER_THREAD = 4, /* ended in a thread where it is not open, while it is open in another one */
@@ -112,8 +112,7 @@ struct region_thread {
 
 /* Records of a table, beside WIRE_END (types 32 and up, none of wire/records.h). */
 enum region_record_type {
-	REGION_RECORD_PROCESS = 32,  /* struct region_process + host\0 + command\0; first record, and again after a fork's
-				      * child begins its own table */
+	REGION_RECORD_PROCESS = 32,  /* struct region_process + host\0 + command\0; the first record */
 	REGION_RECORD_NAME = 33,     /* struct region_name + name\0 + file\0 + tags\0 */
 	REGION_RECORD_THREAD = 34,   /* struct region_thread_born + name\0 */
 	REGION_RECORD_THREAD_END = 35, /* struct region_thread_end */

@@ -41,8 +41,8 @@ def debug_files(path):
 
 @functools.cache
 def symbols(path):
-    """[(start, end, name, sized)] of the functions that .symtab and .dynsym name, here or in a debug file. One without a
-    size, as assemblers leave them, ends where the next symbol begins."""
+    """[(start, end, name, sized)] of the functions that .symtab and .dynsym name, here or in a debug file. One without
+    a size, as assemblers leave them, ends where the next symbol begins."""
     found = set()
     for file, tables in ((path, "-a"), (path, "-D"), *((file, "-a") for file in debug_files(path))):
         for line in output_of("nm", "-C", "-S", tables, file).splitlines():

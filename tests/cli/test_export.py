@@ -456,14 +456,15 @@ def test_a_run_without_samples_is_refused(assay):
 
 
 @pytest.mark.parametrize("args, said", [
-    ((), "expected one run directory; usage: assay export [options] DIR"),
-    (("a", "b", "-f", "folded"), "expected one run directory; usage: assay export [options] DIR"),
+    ((), "expected one run directory or file of regions; usage: assay export [options] DIR|FILE.h5"),
+    (("a", "b", "-f", "folded"), "expected one run directory or file of regions; usage: assay export [options] "
+                                 "DIR|FILE.h5"),
     (("a",), "option '--format' is needed where no file's extension tells it: folded, speedscope, pprof, callgrind, "
-             "chrome"),
+             "chrome, csv, layout1"),
     (("a", "-o", "x.json"), "option '--out': 'x.json' has no extension that tells the format (.folded, "
-                            ".speedscope.json, .pb.gz, .callgrind, .trace.json); --format does too"),
-    (("a", "-f", "folder"), "option '--format': 'folder' is not one of folded, speedscope, pprof, callgrind, chrome; "
-                            "did you mean 'folded'?"),
+                            ".speedscope.json, .pb.gz, .callgrind, .trace.json, .csv, .h5); --format does too"),
+    (("a", "-f", "folder"), "option '--format': 'folder' is not one of folded, speedscope, pprof, callgrind, chrome, "
+                            "csv, layout1; did you mean 'folded'?"),
     (("missing", "-f", "folded"), "missing: No such file or directory"),
 ])
 def test_bad_usage_is_named(assay, args, said):

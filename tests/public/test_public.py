@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from conftest import BUILD, ROOT, environment
 from need import need
 
 CONSUMER = ROOT / "tests" / "public" / "consumer.c"
+REGIONS = ROOT / "tests" / "public" / "regions.c"
+EXCEPTIONS = ROOT / "tests" / "public" / "exceptions.cc"
 LIBRARY = BUILD / "libassay.so"
 SILENT = "0.1.0 -1 nothing is being recorded: ASSAY_MARKERS is not set\n"
 
@@ -34,25 +37,71 @@ def run(program, library_dir, markers=None):
     return output(program, env=environment({"LD_LIBRARY_PATH": str(library_dir), "ASSAY_MARKERS": markers}))
 
 
-@pytest.mark.parametrize("compiler,language,standard", [
+STANDARDS = pytest.mark.parametrize("compiler,language,standard", [
     ("cc", "c", "c99"), ("cc", "c", "c17"), ("c++", "c++", "c++98"), ("c++", "c++", "c++20"),
 ])
-def test_the_header_is_clean_in(compiler, language, standard, tmp_path):
+
+
+def compile_strictly(compiler, language, standard, source, program, *more):
     need(compiler, shutil.which(compiler), "there is no such compiler")
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-pedantic-errors", "-Werror"]
     if language == "c":
         warnings += ["-Wstrict-prototypes", "-Wmissing-prototypes"]
-    output(compiler, "-x", language, f"-std={standard}", *warnings, "-I", ROOT / "include", CONSUMER, "-x", "none",
-           LIBRARY, *sanitizers(), "-o", tmp_path / "consumer")
+    output(compiler, "-x", language, f"-std={standard}", *warnings, *more, "-I", ROOT / "include", source, "-x", "none",
+           LIBRARY, *sanitizers(), "-o", program)
+
+
+@STANDARDS
+def test_the_header_is_clean_in(compiler, language, standard, tmp_path):
+    compile_strictly(compiler, language, standard, CONSUMER, tmp_path / "consumer")
     assert run(tmp_path / "consumer", BUILD) == SILENT
     (tmp_path / "markers.log").touch()
     assert run(tmp_path / "consumer", BUILD, str(tmp_path / "markers.log")) == "0.1.0 0 \n"
     assert re.fullmatch(r"\d+ load\n", (tmp_path / "markers.log").read_text())
 
 
+@STANDARDS
+def test_regions_are_recorded_from(compiler, language, standard, tmp_path):
+    compile_strictly(compiler, language, standard, REGIONS, tmp_path / "regions")
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    env = environment({"LD_LIBRARY_PATH": str(BUILD), "ASSAY_DIR": str(folder)})
+    assert output(tmp_path / "regions", env=env) == "3 3 1\n"
+    table = b"".join(path.read_bytes() for path in folder.glob("regions-*.table"))
+    for name in (b"outer", b"inner", b"left", b"right", b"nested", b"plain", b"tagged", b"made at run time", b"found"):
+        assert b"\0" + name + b"\0" in table, name
+    assert sorted(path.suffix for path in folder.iterdir()) == [".0", ".table"]
+
+
+@STANDARDS
+def test_disabled_regions_leave_nothing_in(compiler, language, standard, tmp_path):
+    compile_strictly(compiler, language, standard, REGIONS, tmp_path / "regions", "-DASSAY_DISABLE")
+    env = environment({"LD_LIBRARY_PATH": str(BUILD), "ASSAY_DIR": str(tmp_path)})
+    assert output(tmp_path / "regions", env=env) == "0 0 0\n"
+    assert not list(tmp_path.glob("regions-*"))
+    used = {line.split()[-1] for line in output("nm", "--undefined-only", tmp_path / "regions").splitlines()}
+    assert not [name for name in used if name.startswith("assay")]
+
+
+@pytest.mark.parametrize("standard", ["c++98", "c++20"])
+def test_exceptions_end_regions(standard, tmp_path):
+    compile_strictly("c++", "c++", standard, EXCEPTIONS, tmp_path / "exceptions")
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    output(tmp_path / "exceptions", env=environment({"LD_LIBRARY_PATH": str(BUILD), "ASSAY_DIR": str(folder)}))
+    data = next(folder.glob("regions-*.0")).read_bytes()
+    start, (committed,) = struct.unpack_from("I", data, 20)[0], struct.unpack_from("Q", data, 56)
+    events = [struct.unpack_from("=QQIHBB", data, at) for at in range(start, committed, 24)]
+    depths = [depth for _, _, _, depth, flags, kind in events if kind == 0 and flags == 0]
+    # Five frames of the thrower inside main, innermost first, then what caught it; last of all main.
+    assert depths == 10 * [5, 4, 3, 2, 1, 1] + [0]
+    assert struct.unpack_from("10Q", data, 512 + 40) == (0,) * 10
+
+
 def test_the_library_exports_what_the_header_declares_and_nothing_else():
-    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include/assay.h").read_text(), flags=re.S)
-    declared = re.findall(r"\b(assay_\w+)\(", header)
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include/assay.h").read_text().split("#else /* ASSAY_DISABLE")[0],
+                    flags=re.S)
+    declared = re.findall(r"^[a-z][^\n{(]*\b(assay_\w+)\([^;{]*\);", header, flags=re.M)
     assert sorted(symbols("--defined-only")) == sorted(declared)
 
 

@@ -1,0 +1,34 @@
+#include "cmd/region_options.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+#define WARNING_COLUMNS 1000
+
+int region_options_query(const struct region_options *o, struct region_query *q, struct error *err)
+{
+	if (o->ranks && region_query_set_ranks(q, o->ranks, err) < 0)
+		return error_prefix(err, "option '--ranks'");
+	for (size_t i = 0; i < o->include.count; i++)
+		if (region_query_include(q, o->include.items[i], err) < 0)
+			return error_prefix(err, "option '--include'");
+	for (size_t i = 0; i < o->exclude.count; i++)
+		if (region_query_exclude(q, o->exclude.items[i], err) < 0)
+			return error_prefix(err, "option '--exclude'");
+	return 0;
+}
+
+void region_options_warn(const char *who, const struct region_query *q, const struct regions *r)
+{
+	CLEANUP(free_cleanup) char *missing = region_query_missing_ranks(q, r);
+	CLEANUP(buf_release) struct buf line;
+
+	buf_init(&line);
+	if (!missing)
+		return;
+	utf8_append_line(&line, missing, WARNING_COLUMNS);
+	fprintf(stderr, "%s: %s\n", who, line.text);
+}
