@@ -35,8 +35,8 @@ STDOUT = re.compile(r"\b(?:printf|vprintf|puts|putchar|perror)\s*\(|\bstdout\b")
 STDERR = re.compile(r"\bstderr\b")
 EXIT = re.compile(r"\b(?:exit|_exit|_Exit|quick_exit|abort)\s*\(")
 # The helper is a process of its own, in exec/, that ends itself; so does a target's process where exec failed, and the
-# fenced reader of symbols.
-MAY_EXIT = {"exec", "symbol", "preload"}
+# fenced readers of symbols and of HDF5 files.
+MAY_EXIT = {"exec", "store", "symbol", "preload"}
 
 
 def without_comments_and_strings(text):

@@ -46,6 +46,21 @@ int fs_read_file(const char *path, size_t limit, struct buf *ret, struct error *
 	return 0;
 }
 
+int fs_open_unnamed(void)
+{
+	const char *folder = getenv("TMPDIR");
+	CLEANUP(free_cleanup) char *path = fs_join(folder && *folder ? folder : "/tmp", "assay-XXXXXX");
+	int fd;
+
+	if (!path)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return fd;
+}
+
 int fs_write_all(int fd, const void *bytes, size_t length)
 {
 	const char *from = bytes;

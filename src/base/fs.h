@@ -27,6 +27,10 @@ bool fs_is_dir(const char *path);
 /* 1 if the folder holds nothing but . and .., 0 if it holds something, -1 with *err if it cannot be read. */
 int fs_dir_is_empty(const char *path, struct error *err);
 
+/* A file for intermediate results, below $TMPDIR or /tmp, without a name: gone when it is closed. Returns the
+ * descriptor, or -errno. */
+int fs_open_unnamed(void);
+
 /* write(2) until all is written; returns 0 or -errno. */
 int fs_write_all(int fd, const void *bytes, size_t length);
 

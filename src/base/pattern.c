@@ -18,6 +18,7 @@
 struct pattern {
 	pcre2_code *code;
 	pcre2_match_context *limits;
+	char *expression;
 };
 
 /* Like Python's re on text: characters, not bytes, and \w and \d of all scripts. Names that are not UTF-8 are searched
@@ -54,7 +55,8 @@ int pattern_new(const char *expression, struct pattern **ret, struct error *err)
 		return refuse(expression, code, offset, err);
 	}
 	p->limits = pcre2_match_context_create(NULL);
-	if (!p->limits) {
+	p->expression = strdup(expression);
+	if (!p->limits || !p->expression) {
 		pattern_free(p);
 		return error_set(err, "out of memory for a regular expression");
 	}
@@ -71,17 +73,25 @@ void pattern_free(struct pattern *p)
 		return;
 	pcre2_match_context_free(p->limits);
 	pcre2_code_free(p->code);
+	free(p->expression);
 	free(p);
 }
 
-bool pattern_matches(const struct pattern *p, const char *text)
+int pattern_match(const struct pattern *p, const char *text, bool *ret, struct error *err)
 {
 	pcre2_match_data *found = pcre2_match_data_create(1, NULL);
-	int got;
+	CLEANUP(buf_release) struct buf shown, where;
+	int got = found ? pcre2_match(p->code, (PCRE2_SPTR)text, strlen(text), 0, 0, found, p->limits)
+			: PCRE2_ERROR_NOMEMORY;
 
-	if (!found)
-		return false;
-	got = pcre2_match(p->code, (PCRE2_SPTR)text, strlen(text), 0, 0, found, p->limits);
+	buf_init(&shown);
+	buf_init(&where);
 	pcre2_match_data_free(found);
-	return got >= 0;
+	*ret = got >= 0;
+	if (got >= 0 || got == PCRE2_ERROR_NOMATCH)
+		return 0;
+	utf8_append_line(&shown, p->expression, EXPRESSION_SHOWN);
+	utf8_append_line(&where, text, EXPRESSION_SHOWN);
+	return error_set(err, "'%s' takes too long to be matched with '%s': a simpler expression is needed", shown.text,
+			 where.text);
 }

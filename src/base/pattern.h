@@ -14,7 +14,7 @@ struct pattern;
 int pattern_new(const char *expression, struct pattern **ret, struct error *err);
 void pattern_free(struct pattern *p);
 
-/* False also where matching would take unreasonably long. */
-bool pattern_matches(const struct pattern *p, const char *text);
+/* Whether a text matches. Fails where that would take unreasonably long: an answer that is not known is neither. */
+int pattern_match(const struct pattern *p, const char *text, bool *ret, struct error *err);
 
 #endif

@@ -77,6 +77,15 @@ static bool is_control(const char *at, size_t length)
 	return length == 1 ? s[0] < 0x20 || s[0] == 0x7f : s[0] == 0xc2 && s[1] < 0xa0;
 }
 
+/* What would break the line, or reorder what else stands on it: U+2028, 2029, 202A to 202E, 2066 to 2069. */
+static bool is_layout(const char *at, size_t length)
+{
+	const unsigned char *s = (const unsigned char *)at;
+
+	return length == 3 && s[0] == 0xe2 &&
+	       ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) || (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 void utf8_append_line(struct buf *out, const char *text, size_t columns)
 {
 	size_t length = strlen(text), used = 0, cut_at = out->length;
@@ -93,7 +102,7 @@ void utf8_append_line(struct buf *out, const char *text, size_t columns)
 		}
 		if (step == 0)
 			buf_puts(out, "\xef\xbf\xbd");
-		else if (is_control(text + at, step))
+		else if (is_control(text + at, step) || is_layout(text + at, step))
 			buf_putc(out, '?');
 		else
 			buf_append(out, text + at, step);

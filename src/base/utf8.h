@@ -17,8 +17,9 @@ size_t utf8_valid_until(const char *text, size_t from, size_t length);
 /* Appends the text with each invalid byte replaced by U+FFFD. */
 void utf8_append_clean(struct buf *out, const char *text, size_t length);
 
-/* Appends text from elsewhere so that it may be shown on one line of a terminal: control characters become '?', and
- * what is longer than `columns` characters ends with "...". */
+/* Appends text from elsewhere so that it may be shown on one line of a terminal: control characters, and those that
+ * end a line or change the direction of what follows, become '?', and what is longer than `columns` characters ends
+ * with "...". */
 void utf8_append_line(struct buf *out, const char *text, size_t columns);
 
 /* The largest length <= limit that does not cut a character in two. */

@@ -7,15 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/spell.h"
 #include "cmd/region_side.h"
-#include "ingest/foreign.h"
+#include "cmd/results.h"
 #include "judge/stats.h"
 #include "store/armfile.h"
 #include "store/region_file.h"
 
-#define FILE_MAX ((size_t)64 << 20)
 #define NS_PER_S 1e9
 #define NAMES_MAX 4096 /* metric names that a misspelt one is compared with */
 #define REGIONS_NAME "regions.h5"
@@ -129,10 +127,11 @@ int check_sides_regions(struct check_sides *s, const char *a, const char *b, con
 		s->items[s->count++] = (struct check_item){
 			.name = row->name,
 			.unit = region_metric_unit(metric),
-			.in_a = row->in_a,
-			.in_b = row->in_b,
-			.a = row->a,
-			.b = row->b,
+			/* What one side has no figure of did not come or go for that: it is unknown. */
+			.in_a = row->in_a || (row->ran_a && row->in_b),
+			.in_b = row->in_b || (row->ran_b && row->in_a),
+			.a = row->in_a ? row->a : NAN,
+			.b = row->in_b ? row->b : NAN,
 			.weight = row->most_total,
 		};
 	}
@@ -142,27 +141,8 @@ int check_sides_regions(struct check_sides *s, const char *a, const char *b, con
 /* Run directory, run.json or another tool's results. */
 static int read_runs(struct check_sides *s, const char *path, struct arms *arms, struct error *err)
 {
-	CLEANUP(buf_release) struct buf text;
-	CLEANUP(json_cleanup) json_t *root = NULL;
-	const struct foreign *foreign;
-
-	buf_init(&text);
-	if (fs_is_dir(path))
-		return armfile_read(path, &s->metrics, arms, err);
-	if (fs_read_file(path, FILE_MAX, &text, err) < 0)
-		return -1;
-	foreign = foreign_of(text.text, text.length);
-	if (foreign)
-		return foreign->read(text.text, text.length, path, &s->metrics, arms, err);
-	root = json_read_text(path, text.text, text.length, err);
-	if (!root)
-		return -1;
-	if (!json_is_string(json_object_get(root, "status")))
-		return error_set(err,
-				 "%s: it is no file of regions, no run.json (it has no \"status\"), and no other "
-				 "tool's results that are known",
-				 path);
-	return armfile_take(root, path, &s->metrics, arms, err);
+	return fs_is_dir(path) ? armfile_read(path, &s->metrics, arms, err)
+			       : results_read(path, "file of regions, no ", &s->metrics, arms, NULL, err);
 }
 
 /* What of a side does not count, and -1 where nothing does. */
@@ -259,8 +239,13 @@ int check_sides_runs(struct check_sides *s, const char *a, const char *b, const 
 		return error_set(err, "out of memory for %zu metrics", s->metrics.count);
 	if (make_items(s, s->metrics.count, err) < 0 || select_metrics(&s->metrics, metrics, selected, err) < 0)
 		return -1;
-	for (size_t i = 0; i < s->metrics.count; i++)
-		if (selected[i] && region_query_takes_name(q, s->metrics.items[i].name))
+	for (size_t i = 0; i < s->metrics.count; i++) {
+		const char *name = s->metrics.items[i].name;
+
+		if (selected[i] && region_query_names(q, &name, 1, &selected[i], err) < 0)
+			return -1;
+		if (selected[i])
 			add_item(s, i, values);
+	}
 	return 0;
 }

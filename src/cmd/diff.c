@@ -9,16 +9,16 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/spell.h"
 #include "base/utf8.h"
+#include "cmd/results.h"
 #include "cmd/terminal.h"
-#include "ingest/foreign.h"
 #include "judge/compare.h"
 #include "report/comparison.h"
 #include "store/armfile.h"
 #include "store/noisefile.h"
 
-#define FILE_MAX ((size_t)64 << 20)
 #define NAME_COLUMNS 400
 #define NAMES_MAX 4096 /* metric names that a misspelt one is compared with */
 
@@ -77,37 +77,6 @@ static void say(const char *text)
 	fprintf(stderr, "assay diff: %s\n", text);
 }
 
-/* A run of ours or of the reference tool has a status; another tool's results have none. */
-static bool is_run(const json_t *root)
-{
-	return json_is_string(json_object_get(root, "status"));
-}
-
-static int read_file(struct sides *s, const char *path, struct arms *arms, struct error *err)
-{
-	CLEANUP(buf_release) struct buf text;
-	CLEANUP(json_cleanup) json_t *root = NULL;
-	const struct foreign *foreign;
-
-	buf_init(&text);
-	if (fs_read_file(path, FILE_MAX, &text, err) < 0)
-		return -1;
-	foreign = foreign_of(text.text, text.length);
-	if (foreign) {
-		s->foreign = true;
-		return foreign->read(text.text, text.length, path, &s->metrics, arms, err);
-	}
-	root = json_read_text(path, text.text, text.length, err);
-	if (!root)
-		return -1;
-	if (!is_run(root))
-		return error_set(err,
-				 "%s: it is no run.json (it has no \"status\"), and no other tool's results that are "
-				 "known",
-				 path);
-	return armfile_take(root, path, &s->metrics, arms, err);
-}
-
 /* 1: that side has the file already, by whatever name. One that cannot be resolved is told by who reads it. */
 static int note_file(struct sides *s, const char *path, int side, struct error *err)
 {
@@ -134,7 +103,8 @@ static int read_path(struct sides *s, const char *path, struct arms *arms, struc
 
 	if (noted)
 		return noted > 0 ? 0 : -1;
-	return fs_is_dir(path) ? armfile_read(path, &s->metrics, arms, err) : read_file(s, path, arms, err);
+	return fs_is_dir(path) ? armfile_read(path, &s->metrics, arms, err)
+			       : results_read(path, "", &s->metrics, arms, &s->foreign, err);
 }
 
 /* A word of the command line: a path, or a pattern that the shell left as it was. */

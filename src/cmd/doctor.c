@@ -16,14 +16,18 @@
 #include "exec/machine.h"
 #include "exec/tree.h"
 #include "record/judging.h"
+#include "report/canvas.h"
 #include "source/source.h"
 #include "store/peakfile.h"
+#include "store/region_writer.h"
 #include "store/timeline_file.h"
 #include "symbol/symbols.h"
 #include "wire/sampler.h"
 
 #define CLEAN_WINDOW_NS INT64_C(200000000)
 #define NODE_OLDEST 20
+#define LIBASSAY "libassay.so.0"
+#define LIBASSAY_MPI "libassay-mpi.so.0"
 
 struct check {
 	const char *group, *name;
@@ -125,6 +129,40 @@ static void check_recording(struct checks *checks)
 	c->available = timeline_file_available(text, sizeof text, &c->why_not) == 0;
 	snprintf(c->about, sizeof c->about, "timeline.h5, by %s", c->available ? text : "");
 	check_profiling(checks);
+}
+
+/* A library that programs link: beside assay as built, and where it is installed one folder above its plug-ins. */
+static bool library_there(const char *name)
+{
+	CLEANUP(free_cleanup) char *beside = fs_find_companion(name), *above = fs_join("..", name);
+	CLEANUP(free_cleanup) char *installed = above ? fs_find_companion(above) : NULL;
+
+	return beside || installed;
+}
+
+/* What marks regions, what gathers them from many ranks, and what reads and draws them. */
+static void check_regions(struct checks *checks)
+{
+	struct check *c = add(checks, "regions", "files", "");
+	char text[128];
+
+	c->available = region_writer_available(text, sizeof text, &c->why_not) == 0;
+	snprintf(c->about, sizeof c->about, "regions.h5, merge, inspect, regions diff, check, by %s",
+		 c->available ? text : "");
+	c = add(checks, "regions", "figures", "");
+	c->available = canvas_load(text, sizeof text, &c->why_not) != NULL;
+	snprintf(c->about, sizeof c->about, "plot, by %s", c->available ? text : "");
+	c = add(checks, "regions", "libassay", "regions and phases that a program marks (assay.h, -lassay)");
+	c->available = library_there(LIBASSAY);
+	error_set(&c->why_not, "%s is not beside assay, nor in PREFIX/lib: install it again", LIBASSAY);
+	c = add(checks, "regions", "libassay-mpi", "ranks, clocks and calls of programs built for " ASSAY_MPI_NAME);
+	c->available = *ASSAY_MPI_NAME && library_there(LIBASSAY_MPI);
+	if (!*ASSAY_MPI_NAME)
+		error_set(&c->why_not, "no MPI was found when assay was built: apt-get install libopenmpi-dev, and "
+				       "build it again; without it `assay merge` joins what each rank recorded");
+	else
+		error_set(&c->why_not, "%s (for %s) is not beside assay, nor in PREFIX/lib: install it again",
+			  LIBASSAY_MPI, ASSAY_MPI_NAME);
 }
 
 static void check_engines(struct checks *checks)
@@ -294,6 +332,7 @@ static int run(int argc, char **argv)
 	machine_read(&machine);
 	check_sources(&checks);
 	check_recording(&checks);
+	check_regions(&checks);
 	check_engines(&checks);
 	check_tools(&checks);
 	check_clean(&checks);
@@ -316,9 +355,10 @@ const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "what can be measured here, and what would grant the rest",
 	.usage = "[--json]",
-	.description = "Tries every source of counters, every way of recording and the tools of the demo,\n"
-		       "and says which are available here, or why not and what would grant them. Looks\n"
-		       "only: needs no rights and writes nothing. What is missing is no error.",
+	.description = "Tries every source of counters, every way of recording, what regions need and the\n"
+		       "tools of the demo, and says which are available here, or why not and what would\n"
+		       "grant them. Looks only: needs no rights and writes nothing. What is missing is no\n"
+		       "error.",
 	.options = options,
 	.examples = "# what is there, and what is not\nassay doctor\n"
 		    "# only what is missing\nassay doctor --json | jq -r '.checks[] | select(.why_not) | .why_not'\n",

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cmd/export.h"
 #include "cmd/profile_options.h"
+#include "record/job.h"
 #include "record/profiling.h"
 #include "report/exporter.h"
 #include "store/finished.h"
@@ -89,6 +90,14 @@ void export_warn(const struct warnings *w)
 	}
 }
 
+static bool is_job(const char *path)
+{
+	CLEANUP(job_release) struct job job;
+
+	job_init(&job);
+	return job_open(&job, path, NULL) > 0;
+}
+
 static int export_samples(const struct export_args *a, const char *path, const struct rundir *dir)
 {
 	CLEANUP(finished_release) struct finished_run run;
@@ -111,6 +120,11 @@ static int export_samples(const struct export_args *a, const char *path, const s
 	}
 	if (finished_read(dir, &run, &err) < 0)
 		return export_trouble(&err, EXIT_USAGE);
+	if (!profile_was_recorded(dir) && is_job(path)) {
+		error_set(&err, "%s is a job of several ranks: CPU samples are exported rank by rank, as those of "
+			  "%s/rank-0", path, path);
+		return export_trouble(&err, EXIT_USAGE);
+	}
 	if (!profile_was_recorded(dir)) {
 		error_set(&err, "%s was recorded without --cpu-profile: it has no CPU samples", path);
 		return export_trouble(&err, EXIT_USAGE);

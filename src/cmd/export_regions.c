@@ -11,6 +11,7 @@
 #include "base/replace.h"
 #include "cmd/command.h"
 #include "report/region_exporter.h"
+#include "report/region_order.h"
 #include "store/finished.h"
 #include "store/region_writer.h"
 
@@ -94,26 +95,31 @@ static int put(const struct region_exporter *x, const struct region_export *e, c
 	return replacement_commit(&file, err);
 }
 
-/* That there is something to write, and what of it no format can hold. */
-static int measure(struct region_export *e, struct error *err)
+/* That there is something to write, and what of it no format, or not this one, can hold. */
+static int measure(struct region_export *e, const struct region_exporter *x, struct error *err)
 {
 	const struct regions *r = region_file_regions(e->file);
-	struct region_export_extent extent;
+	struct region_span span;
 
-	if (region_export_measure(e, &extent, err) < 0)
+	if (region_span_read(e->file, e->wanted, &span, err) < 0)
 		return -1;
-	if (!extent.calls)
+	if (!span.calls && !span.senseless)
 		return error_set(err, "%s: no calls with times%s", r->path,
-				 extent.untimed ? " (they were only added up)" : " of regions that were asked for");
-	if (extent.untimed)
+				 span.untimed ? " (they were only added up)" : " of regions that were asked for");
+	if (span.untimed)
 		warnings_add(e->warnings, "Calls that were only added up, and are not in it: %" PRIu64 ".",
-			     extent.untimed);
-	if (extent.dropped)
+			     span.untimed);
+	if (span.dropped)
 		warnings_add(e->warnings,
 			     "Calls that found no room when they were recorded, and are not in it: %" PRIu64 ".",
-			     extent.dropped);
+			     span.dropped);
+	if (span.senseless && (x->write == region_export_chrome || x->write == region_export_speedscope))
+		warnings_add(e->warnings,
+			     "Calls that end before they begin, or at no possible time, and are not in it: "
+			     "%" PRIu64 ".",
+			     span.senseless);
 	if (!e->zero)
-		e->zero = extent.first;
+		e->zero = span.first;
 	return 0;
 }
 
@@ -123,6 +129,7 @@ int export_regions(const struct export_args *a, const char *path, const struct r
 	CLEANUP(region_query_release) struct region_query query;
 	CLEANUP(warnings_release) struct warnings warnings;
 	CLEANUP(finished_release) struct finished_run run;
+	CLEANUP(free_cleanup) bool *wanted = NULL;
 	struct region_export e = {.query = &query, .warnings = &warnings};
 	const struct region_exporter *x = find_exporter(a);
 	struct error err;
@@ -135,7 +142,8 @@ int export_regions(const struct export_args *a, const char *path, const struct r
 		return export_trouble(&err, EXIT_USAGE);
 	}
 	if (check(a, &err) < 0 || region_options_query(&a->select, &query, &err) < 0 ||
-	    region_file_open(dir ? dir->regions_h5 : path, &file, &err) < 0)
+	    region_file_open(dir ? dir->regions_h5 : path, &file, &err) < 0 ||
+	    region_options_keep("--out", a->out, region_file_regions(file), &err) < 0)
 		return export_trouble(&err, EXIT_USAGE);
 	if (!x)
 		return put_layout1(file, a->out, &err) < 0 ? export_trouble(&err, EXIT_TROUBLE) : EXIT_DONE;
@@ -144,7 +152,11 @@ int export_regions(const struct export_args *a, const char *path, const struct r
 	/* In a run the times are since its start, as those of its samples. */
 	if (dir && finished_read(dir, &run, NULL) == 0)
 		e.zero = run.start;
-	if (measure(&e, &err) < 0)
+	wanted = region_wanted_parts(region_file_regions(file), &query, &err);
+	e.wanted = wanted;
+	if (!wanted)
+		return export_trouble(&err, EXIT_USAGE);
+	if (measure(&e, x, &err) < 0)
 		return export_trouble(&err, EXIT_USAGE);
 	if (put(x, &e, a->out, &err) < 0)
 		return export_trouble(&err, EXIT_TROUBLE);

@@ -1,6 +1,7 @@
 /* assay inspect: the regions of a recorded run as a table. */
 #include "cmd/command.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,33 @@ static int print_table(struct region_file *f, const struct inspect_args *a, cons
 	return got < 0 ? trouble(&err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
+/* What a tree has no place for, and its figures are without. */
+static int warn_of_tree(const struct regions *r, const struct region_query *q, struct error *err)
+{
+	CLEANUP(free_cleanup) bool *names = calloc(r->name_count + 1, sizeof *names);
+	uint64_t dropped = 0, untimed = 0;
+
+	if (!names)
+		return error_set(err, "out of memory for %zu regions", r->name_count);
+	if (region_query_names(q, (const char *const *)r->names, r->name_count, names, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->part_count; i++) {
+		const struct region_part *p = &r->parts[i];
+
+		if (!region_query_takes_rank(q, p->rank) || !names[p->region])
+			continue;
+		dropped += p->dropped;
+		untimed += p->calls > p->count ? p->calls - p->count : 0;
+	}
+	if (dropped)
+		fprintf(stderr, "assay inspect: calls that found no room (ASSAY_LIMIT, a full disk), and are in none "
+				"of these figures: %" PRIu64 "\n", dropped);
+	if (untimed)
+		fprintf(stderr, "assay inspect: calls that were only added up or counted, and are in none of these "
+				"figures: %" PRIu64 "\n", untimed);
+	return 0;
+}
+
 static int print_tree(struct region_file *f, const struct inspect_args *a, const struct region_query *q)
 {
 	CLEANUP(region_tree_release) struct region_tree tree;
@@ -131,7 +159,8 @@ static int print_tree(struct region_file *f, const struct inspect_args *a, const
 	int got;
 
 	region_tree_init(&tree);
-	if (region_tree_read(f, q, &tree, &err) < 0)
+	if (region_tree_read(f, q, &tree, &err) < 0 || region_tree_finish(&tree, REGION_TREE_BY_TOTAL, &err) < 0 ||
+	    warn_of_tree(region_file_regions(f), q, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
 	got = a->json ? region_tree_json(&tree, stdout, &err) : region_tree_text(&tree, stdout, &err);
 	return got < 0 ? trouble(&err, EXIT_TROUBLE) : EXIT_DONE;

@@ -152,6 +152,8 @@ static int check_options(struct plotting *p, size_t file_count, struct error *er
 		return -1;
 	if (a->data && find_data_format(a->data, &p->data_format, err) < 0)
 		return -1;
+	if (a->out && a->data && strcmp(a->out, a->data) == 0)
+		return error_set(err, "options '--out' and '--data' name the same file, %s", a->out);
 	/* With --data alone there is no figure to be written. */
 	if (!a->out && !a->data && isatty(STDOUT_FILENO))
 		return error_set(err, "a figure is not for a terminal: use -o FILE.svg, .pdf or .png, or pipe it");
@@ -191,6 +193,9 @@ static int open_files(struct plotting *p, char **paths, size_t count, struct err
 		if (!p->labels[i])
 			return error_set(err, "out of memory for %zu files", count);
 		if (region_file_open(paths[i], &p->files[i], err) < 0)
+			return -1;
+		if (region_options_keep("--out", p->args->out, region_file_regions(p->files[i]), err) < 0 ||
+		    region_options_keep("--data", p->args->data, region_file_regions(p->files[i]), err) < 0)
 			return -1;
 		region_options_warn("assay plot", &p->query, region_file_regions(p->files[i]));
 	}

@@ -1,6 +1,7 @@
 #include "cmd/region_options.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -18,6 +19,18 @@ int region_options_query(const struct region_options *o, struct region_query *q,
 	for (size_t i = 0; i < o->exclude.count; i++)
 		if (region_query_exclude(q, o->exclude.items[i], err) < 0)
 			return error_prefix(err, "option '--exclude'");
+	return 0;
+}
+
+int region_options_keep(const char *option, const char *path, const struct regions *r, struct error *err)
+{
+	struct stat out, in;
+
+	if (!path || stat(path, &out) < 0 || stat(r->path, &in) < 0)
+		return 0;
+	if (S_ISREG(out.st_mode) && out.st_dev == in.st_dev && out.st_ino == in.st_ino)
+		return error_set(err, "option '%s': %s is the file of regions that is read, and is not replaced",
+				 option, path);
 	return 0;
 }
 

@@ -31,6 +31,9 @@ struct region_options {
 /* Fills *q (initialised). The error names the option. */
 int region_options_query(const struct region_options *o, struct region_query *q, struct error *err);
 
+/* Fails where what is written to `path` (NULL: nothing is) would replace the file that it is made from. */
+int region_options_keep(const char *option, const char *path, const struct regions *r, struct error *err);
+
 /* Says on stderr which ranks were asked for and are not in the file. `who` begins the line: "assay inspect". */
 void region_options_warn(const char *who, const struct region_query *q, const struct regions *r);
 

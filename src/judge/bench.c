@@ -199,7 +199,8 @@ static int correct(const struct bench *b, struct bench_answer *a, struct error *
 	for (size_t i = 0; i < a->count; i++)
 		if (a->items[i].compared && a->items[i].paired.pairs)
 			p[n++] = a->items[i].claim_p;
-	stats_holm(p, n, adjusted);
+	if (stats_holm(p, n, adjusted) < 0)
+		return error_set(err, "out of memory for %zu comparisons", a->count);
 	for (size_t i = 0, k = 0; i < a->count; i++) {
 		struct paired *pair = &a->items[i].paired;
 		bool finding = pair->verdict == PAIRED_BETTER || pair->verdict == PAIRED_WORSE ||

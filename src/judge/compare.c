@@ -221,7 +221,8 @@ static int correct(struct comparison *c, double alpha)
 	for (size_t i = 0; i < c->count; i++)
 		if (!isnan(c->metrics[i].p_adjusted))
 			p[count++] = c->metrics[i].p_adjusted;
-	stats_holm(p, count, adjusted);
+	if (stats_holm(p, count, adjusted) < 0)
+		return -1;
 	for (size_t i = 0, at = 0; i < c->count; i++) {
 		struct compare_metric *m = &c->metrics[i];
 		bool claims = m->paired.verdict == PAIRED_BETTER || m->paired.verdict == PAIRED_WORSE;

@@ -123,6 +123,14 @@ static bool has_metric(const struct region_row *row, enum region_metric m)
 	}
 }
 
+/* Calls without times on a GPU have none to lose. */
+static bool ran(const struct region_row *row, enum region_metric m)
+{
+	bool gpu = m == REGION_METRIC_GPU_TOTAL || m == REGION_METRIC_GPU_AVG;
+
+	return has_metric(row, m) || (!gpu && (row->calls > 0 || row->dropped > 0));
+}
+
 static bool is_percentile(enum region_metric m)
 {
 	return m == REGION_METRIC_P50 || m == REGION_METRIC_P95 || m == REGION_METRIC_P99;
@@ -156,6 +164,7 @@ static void gather(struct work *w, const struct entry *entries, size_t count, co
 		*(e->of_b ? &row->dropped_b : &row->dropped_a) += e->row->dropped;
 		if (e->row->timed)
 			row->most_total = fmax(row->most_total, (double)e->row->total);
+		*(e->of_b ? &row->ran_b : &row->ran_a) |= ran(e->row, metric);
 		if (!has_metric(e->row, metric))
 			continue;
 		*(e->of_b ? &row->in_b : &row->in_a) = true;
@@ -263,7 +272,8 @@ static int make_rows(struct work *w, struct region_diff *d, struct error *err)
 
 		for (end = i + 1; end < w->entry_count && strcmp(w->entries[end].row->name, name) == 0;)
 			end++;
-		*row = (struct region_diff_row){.name = strdup(name), .low = NAN, .high = NAN, .p_adjusted = NAN};
+		*row = (struct region_diff_row){.name = strdup(name), .most_total = NAN, .low = NAN, .high = NAN,
+						.p_adjusted = NAN};
 		if (!row->name)
 			return error_set(err, "out of memory for the comparison of a region");
 		d->count++;
@@ -274,34 +284,23 @@ static int make_rows(struct work *w, struct region_diff *d, struct error *err)
 	return 0;
 }
 
-static int by_p(const void *one, const void *other)
-{
-	const struct region_diff_row *x = *(struct region_diff_row *const *)one;
-	const struct region_diff_row *y = *(struct region_diff_row *const *)other;
-
-	return (x->p_adjusted > y->p_adjusted) - (x->p_adjusted < y->p_adjusted);
-}
-
-/* Among many regions one is beyond its margin by chance more often than one alone: Holm's correction. Sorted, since
- * files may hold 100,000 regions and stats_holm() looks at every two. */
+/* Among many regions one is beyond its margin by chance more often than one alone: Holm's correction. */
 static int correct(struct region_diff *d, struct error *err)
 {
-	CLEANUP(free_cleanup) struct region_diff_row **rows = calloc(d->count + 1, sizeof *rows);
-	double level = 0;
+	CLEANUP(free_cleanup) double *p = calloc(d->count + 1, sizeof *p);
+	CLEANUP(free_cleanup) double *adjusted = calloc(d->count + 1, sizeof *adjusted);
 
-	if (!rows)
+	for (size_t i = 0; p && i < d->count; i++)
+		p[i] = d->rows[i].p_adjusted;
+	if (!p || !adjusted || stats_holm(p, d->count, adjusted) < 0)
 		return error_set(err, "out of memory for the comparison of %zu regions", d->count);
-	for (size_t i = 0; i < d->count; i++)
-		if (!isnan(d->rows[i].p_adjusted))
-			rows[d->claims++] = &d->rows[i];
-	qsort(rows, d->claims, sizeof *rows, by_p);
-	for (size_t i = 0; i < d->claims; i++) {
-		struct region_diff_row *row = rows[i];
+	for (size_t i = 0; i < d->count; i++) {
+		struct region_diff_row *row = &d->rows[i];
 
-		level = fmax(level, fmin((double)(d->claims - i) * row->p_adjusted, 1));
-		row->p_adjusted = level;
+		d->claims += isnan(p[i]) ? 0 : 1;
+		row->p_adjusted = adjusted[i];
 		if ((row->verdict == REGION_BETTER || row->verdict == REGION_WORSE) &&
-		    level > 1 - d->options.confidence)
+		    adjusted[i] > 1 - d->options.confidence)
 			row->verdict = REGION_UNDECIDED;
 	}
 	return 0;

@@ -40,10 +40,12 @@ enum region_verdict {
 struct region_diff_row {
 	char *name;
 	bool in_a, in_b;  /* timed calls there (calls: were called; gpu_...: calls with GPU times) */
+	/* It ran there, though no call of it may have the metric: only counted, or none found room. */
+	bool ran_a, ran_b;
 	double a, b, delta, pct; /* delta is NaN where a side that has the region does not know the metric */
 	uint64_t dropped_a, dropped_b; /* the comparison is not whole where these are not 0 */
 	size_t runs_a, runs_b; /* how many have it */
-	double most_total; /* ns: the largest total that a run of either side has */
+	double most_total; /* ns: the largest total that a run of either side has; NaN: none timed it */
 	bool approximate;  /* a percentile comes from a histogram */
 	enum region_verdict verdict;
 	double low, high;  /* of b / a - 1 at the confidence, as pct; NaN */

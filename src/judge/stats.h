@@ -36,8 +36,8 @@ size_t stats_sign_rank(size_t n, double alpha);
 double stats_sign_p(const double *values, size_t n, double at);
 
 /* Holm's step-down: adjusted[i] is the smallest level of the family at which p[i] is rejected. A p that is NaN stays
- * NaN and is none of the family. */
-void stats_holm(const double *p, size_t n, double *adjusted);
+ * NaN and is none of the family. `adjusted` is no part of p. Returns -1 when out of memory. */
+int stats_holm(const double *p, size_t n, double *adjusted);
 
 /* Preset looks of a sequential run: after so many pairs, each at alpha / STATS_LOOKS (Bonferroni over the looks). */
 #define STATS_LOOKS 5

@@ -3,6 +3,9 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
 
 /* The effect that a test at 5% finds in 80% of trials, over the half-width of its interval: (z.975 + z.80) / z.975. */
 #define DETECTABLE_HALF_WIDTHS 1.43
@@ -87,20 +90,38 @@ double stats_sign_p(const double *values, size_t n, double at)
 	return sign_p(values, n, 0, at);
 }
 
-/* Holm 1979: the ith smallest p times the number of those that are not smaller, and never below an earlier one. */
-void stats_holm(const double *p, size_t n, double *adjusted)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t left = 0;
+struct of_family {
+	double p;
+	size_t at;
+};
 
-		for (size_t j = 0; j < n; j++)
-			left += p[j] >= p[i];
-		adjusted[i] = isnan(p[i]) ? NAN : fmin((double)left * p[i], 1);
+static int by_p(const void *one, const void *other)
+{
+	const struct of_family *x = one, *y = other;
+
+	return (x->p > y->p) - (x->p < y->p);
+}
+
+/* Holm 1979: the ith smallest p times the number of those that are not smaller, and never below an earlier one. */
+int stats_holm(const double *p, size_t n, double *adjusted)
+{
+	CLEANUP(free_cleanup) struct of_family *family = calloc(n + 1, sizeof *family);
+	size_t count = 0;
+	double level = 0;
+
+	if (!family)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		adjusted[i] = NAN;
+		if (!isnan(p[i]))
+			family[count++] = (struct of_family){p[i], i};
 	}
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < n; j++)
-			if (p[j] <= p[i] && adjusted[j] > adjusted[i])
-				adjusted[i] = adjusted[j];
+	qsort(family, count, sizeof *family, by_p);
+	for (size_t i = 0; i < count; i++) {
+		level = fmax(level, fmin((double)(count - i) * family[i].p, 1));
+		adjusted[family[i].at] = level;
+	}
+	return 0;
 }
 
 static const char *const verdict_names[] = {

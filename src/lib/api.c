@@ -28,7 +28,7 @@ static int begin_locked(struct recording *r, const struct assay_options *options
 		settings.mode = (uint32_t)options->mode;
 		settings.limit = options->limit ? options->limit : settings.limit;
 	}
-	return recording_begin(r);
+	return recording_begin(r, true);
 }
 
 /* Whether options ask for what is being recorded already. */
@@ -94,7 +94,7 @@ ASSAY_EXPORT int assay_set_mode(enum assay_mode mode)
 		return -1;
 	r = recording_locked();
 	if (r) {
-		recording_set_mode((uint32_t)mode);
+		recording_set_mode(r, (uint32_t)mode);
 		recording_unlock(r);
 	} else {
 		result = refuse("assay_set_mode");

@@ -25,25 +25,25 @@ void event_drop(struct thread *t, uint32_t region, uint64_t duration)
 
 void event_write(struct thread *t, const struct region_event *event)
 {
-	bool interrupted = t->writing;
 	uint64_t at = 0;
+	bool placed = false;
 
 	if (!t->full && (atomic_load_explicit(&t->next, memory_order_relaxed) < t->end || thread_file_window(t))) {
+		bool interrupted = t->writing;
+
 		t->writing = true;
-		at = fetch_add_here(&t->next, sizeof *event);
-		if (at < t->end) {
-			*(struct region_event *)at = *event;
-			atomic_signal_fence(memory_order_seq_cst);
-		}
+		placed = event_reserve(t, &at);
+		if (placed)
+			event_fill((struct region_event *)at, event);
 		t->writing = interrupted;
 	}
-	if (at == 0 || at >= t->end) {
+	if (!placed) {
 		if (event->kind == REGION_EVENT_CALL) {
 			if (event->region >= t->totals_room)
 				thread_file_totals(t, event->region);
 			event_drop(t, event->region, event->end - event->start);
 		}
-	} else if (!interrupted) {
+	} else {
 		event_publish(t);
 	}
 }
@@ -54,7 +54,7 @@ void event_write_entering(struct thread *t, const struct region_event *event)
 
 	if (atomic_load_explicit(&t->next, memory_order_relaxed) < t->end) {
 		event_write(t, event);
-	} else if (!recording_enter(&entry)) {
+	} else if ((event->region < t->totals_room && !thread_file_may_grow(t)) || !recording_enter(&entry)) {
 		event_drop(t, event->region, event->end - event->start);
 	} else {
 		event_write(t, event);

@@ -1,6 +1,7 @@
 /* The recording of this process: its memory and lock, begin and end, and which threads take part. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,32 +13,55 @@
 #include "lib/last_error.h"
 #include "lib/recording.h"
 
-#define ENDINGS_MAX 2u /* how often a thread is taken in again by what runs while it ends */
+#define MODE_CHANGES_MAX 1000u /* that are noted */
+/* In which round of destructors a thread that ends leaves: not the last of PTHREAD_DESTRUCTOR_ITERATIONS, which one
+ * that first uses a region in a destructor may not come to. */
+#define ENDINGS_MAX 3u
 
 struct settings settings;
 static _Atomic(struct recording *) memory;
 static pthread_key_t thread_key;
 static bool has_key;
 static __thread unsigned endings;
-/* The regions that were open in the thread that forks: its child finds its own state wiped. */
+/* The regions that were open in the thread that forks, and its state: its child finds that wiped. */
 static __thread uint32_t open_at_fork;
-static __thread uint32_t refused_hot; /* recording_hot when this thread found no room */
+static __thread _Alignas(16) char core_at_fork[THREAD_CORE];
+static __thread struct thread *retired;
+static __thread uint32_t refused_hot; /* recording_hot when this thread found no room ... */
+static __thread int64_t refused_until;
+
+/* The kernel's own mask, of all signals but these: what comes of an instruction or a refused system call is deadly
+ * where it is blocked, and setuid in another thread waits for this one by libc's second signal. Its first one is
+ * blocked, which libc itself would not do: that of pthread_cancel, which some versions obey although cancelling is
+ * disabled. */
+#define BIT_OF(signal) (UINT64_C(1) << ((signal)-1))
+#define LIBC_SETXID 33
+#define TO_BLOCK                                                                                                       \
+	(~(BIT_OF(SIGSEGV) | BIT_OF(SIGBUS) | BIT_OF(SIGFPE) | BIT_OF(SIGILL) | BIT_OF(SIGTRAP) | BIT_OF(SIGSYS) |     \
+	   BIT_OF(LIBC_SETXID)))
 
 bool recording_enter(struct entry *e)
 {
+	uint64_t all = TO_BLOCK;
+	int saved_errno = errno;
+
 	if (inside)
 		return false;
-	inside = true;
-	e->saved_errno = errno;
+	e->signals = 0;
+	e->is_blocked = syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &e->signals, sizeof all) == 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
+	inside = true;
+	e->saved_errno = saved_errno;
 	return true;
 }
 
 void recording_leave(const struct entry *e)
 {
-	pthread_setcancelstate(e->cancel_state, NULL);
 	errno = e->saved_errno;
 	inside = false;
+	pthread_setcancelstate(e->cancel_state, NULL);
+	if (e->is_blocked)
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &e->signals, NULL, sizeof e->signals);
 }
 
 struct recording *recording_memory(void)
@@ -93,6 +117,14 @@ bool recording_take(uint64_t bytes, uint64_t limit)
 	return false;
 }
 
+void recording_give_back(uint64_t bytes)
+{
+	struct recording *r = recording_memory();
+
+	if (r)
+		atomic_fetch_sub_explicit(&r->written, bytes, memory_order_relaxed);
+}
+
 static void announce(uint32_t mode)
 {
 	settings.hot_number++;
@@ -113,17 +145,21 @@ static void end_thread(struct recording *r, struct thread *t)
 	atomic_store_explicit(&t->shown->thread, UINT32_MAX, memory_order_relaxed);
 }
 
+/* Gives back this thread's state of an earlier recording, or of the parent, when the next one comes to its end: this
+ * may be a signal handler that has interrupted a hot path, which goes on with it. NULL: the thread ends. */
+static void retire(struct thread *t)
+{
+	if (retired)
+		thread_file_forget(retired);
+	retired = t;
+}
+
 /* This thread has no more part in it. Its file is another one's from now on. */
 static void detach(struct recording *r, struct thread *t)
 {
 	self = &recording_nobody;
-	if (!t->header) {
-		/* Wiped: it is the parent's. */
-		munmap(t, sizeof *t);
-		return;
-	}
-	if (!r->live || t->run != r->run) {
-		thread_file_forget(t);
+	if (!t->header || !r->live || t->run != r->run) {
+		retire(t);
 		return;
 	}
 	end_thread(r, t);
@@ -142,11 +178,17 @@ static void thread_ended(void *value)
 
 	if (!recording_enter(&entry))
 		return;
-	endings++;
+	/* Other destructors may use regions, in this round and later ones. */
+	if (++endings < ENDINGS_MAX && value == self && pthread_setspecific(thread_key, value) == 0) {
+		recording_leave(&entry);
+		return;
+	}
+	endings = ENDINGS_MAX;
 	r = recording_memory_locked();
 	if (r) {
 		if (value == self)
 			detach(r, self);
+		retire(NULL);
 		recording_unlock(r);
 	}
 	recording_leave(&entry);
@@ -155,6 +197,16 @@ static void thread_ended(void *value)
 static void before_fork(void)
 {
 	open_at_fork = self->hot ? atomic_load_explicit(&self->depth, memory_order_relaxed) : 0;
+	memcpy(core_at_fork, self, THREAD_CORE);
+}
+
+static void in_child(void)
+{
+	if (self == &recording_nobody || self->header)
+		return;
+	memcpy((void *)self, core_at_fork, THREAD_CORE);
+	if (!thread_file_stand_in(self))
+		memset((void *)self, 0, THREAD_CORE);
 }
 
 /* Once per process and its children. */
@@ -162,7 +214,7 @@ static bool set_up_hooks(void)
 {
 	if (!has_key)
 		has_key = pthread_key_create(&thread_key, thread_ended) == 0 &&
-			  pthread_atfork(before_fork, NULL, NULL) == 0;
+			  pthread_atfork(before_fork, NULL, in_child) == 0;
 	return has_key;
 }
 
@@ -182,14 +234,19 @@ static bool is_blind(uint32_t mode)
 	return mode == REGION_OFF || mode == REGION_COUNT;
 }
 
-static int give_up(int failed)
+/* Where nobody asked for it by assay_init, and the program has only no descriptor left just now, the next region tries
+ * again. */
+static int give_up(struct recording *r, int failed, bool asked)
 {
-	settings.stage = STAGE_OFF;
-	announce(REGION_OFF);
+	r->refused = failed;
+	if (asked || settings.stage != STAGE_UNSTARTED || !thread_file_may_retry(failed)) {
+		settings.stage = STAGE_OFF;
+		announce(REGION_OFF);
+	}
 	return last_error_set("%s: regions cannot be recorded there: %s", settings.dir, strerror(failed));
 }
 
-int recording_begin(struct recording *r)
+int recording_begin(struct recording *r, bool asked)
 {
 	int failed;
 
@@ -201,13 +258,14 @@ int recording_begin(struct recording *r)
 	r->started = clock_now(settings.tsc);
 	r->files = r->idle = NULL;
 	r->file_count = r->thread_count = 0;
-	r->refused = false;
+	r->refused = 0;
+	r->mode_changes = 0;
 	for (size_t i = 0; i < REGION_TROUBLES; i++)
 		atomic_store_explicit(&r->notes[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&r->written, 0, memory_order_relaxed);
-	failed = set_up_hooks() ? table_create(r) : ENOMEM;
+	failed = set_up_hooks() ? table_create(r) : EINVAL;
 	if (failed)
-		return give_up(failed);
+		return give_up(r, failed, asked);
 	facts_write(r);
 	names_write();
 	r->live = true;
@@ -227,13 +285,13 @@ struct recording *recording_locked(void)
 		settings.stage = STAGE_OFF;
 		announce(REGION_OFF);
 	}
-	if (r->live || (settings.stage != STAGE_OFF && recording_begin(r) == 0))
+	if (r->live || (settings.stage != STAGE_OFF && recording_begin(r, false) == 0))
 		return r;
 	recording_unlock(r);
 	return NULL;
 }
 
-/* Threads that begin from here on find no room; said once, in the file. */
+/* Said once, in the file. */
 static void refuse(struct recording *r, int failed)
 {
 	char text[128];
@@ -243,7 +301,13 @@ static void refuse(struct recording *r, int failed)
 		snprintf(text, sizeof text, "a thread's file could not be made: %s", strerror(failed));
 		table_append(REGION_RECORD_METADATA, NULL, 0, texts, 2);
 	}
-	r->refused = true;
+	r->refused = failed;
+}
+
+/* Not where a thread before found none, unless that may have passed. */
+static bool may_attach(const struct recording *r)
+{
+	return endings < ENDINGS_MAX && (!r->refused || thread_file_may_retry(r->refused));
 }
 
 /* Its first event says which thread the file is of from here on, and its second what its clock shows. */
@@ -254,7 +318,7 @@ static struct thread *attach(struct recording *r)
 	const char *texts[1];
 	char name[16] = "";
 	int failed = 0;
-	struct thread *t = endings < ENDINGS_MAX && !r->refused ? thread_file_open(r, &failed) : NULL;
+	struct thread *t = may_attach(r) ? thread_file_open(r, &failed) : NULL;
 
 	if (failed)
 		refuse(r, failed);
@@ -284,6 +348,12 @@ static struct thread *attach(struct recording *r)
 	return t;
 }
 
+bool recording_is_refused(void)
+{
+	return refused_hot == atomic_load_explicit(&recording_hot, memory_order_relaxed) &&
+	       (refused_until == INT64_MAX || monotonic_ns() < refused_until);
+}
+
 struct thread *recording_thread(void)
 {
 	struct thread *t = self;
@@ -292,11 +362,14 @@ struct thread *recording_thread(void)
 
 	if (t->hot == hot)
 		return t;
-	if (refused_hot == hot)
+	if (recording_is_refused())
 		return NULL;
 	r = recording_locked();
-	if (!r)
+	if (!r) {
+		refused_hot = hot;
+		refused_until = monotonic_ns() + RETRY_NS;
 		return NULL;
+	}
 	hot = atomic_load_explicit(&recording_hot, memory_order_relaxed);
 	if ((hot & HOT_MODE) == REGION_OFF) {
 		recording_unlock(r);
@@ -310,15 +383,17 @@ struct thread *recording_thread(void)
 		t = attach(r);
 	else
 		misuse_switched(r, t);
-	if (t)
+	if (t) {
 		t->hot = hot;
-	else
+	} else {
 		refused_hot = hot;
+		refused_until = may_attach(r) ? monotonic_ns() + RETRY_NS : INT64_MAX;
+	}
 	recording_unlock(r);
 	return t;
 }
 
-void recording_set_mode(uint32_t mode)
+void recording_set_mode(struct recording *r, uint32_t mode)
 {
 	struct region_mode_change change = {.mono_ns = monotonic_ns(), .mode = mode};
 
@@ -327,7 +402,9 @@ void recording_set_mode(uint32_t mode)
 	settings.mode = mode;
 	settings.was_blind = settings.was_blind || is_blind(mode);
 	announce(mode);
-	table_append(REGION_RECORD_MODE, &change, sizeof change, NULL, 0);
+	/* A program that changes it all the time leaves room for what matters more. */
+	if (r->mode_changes++ < MODE_CHANGES_MAX)
+		table_append(REGION_RECORD_MODE, &change, sizeof change, NULL, 0);
 }
 
 /* Another thread's: it may be in the midst of a call, so its file stays as it is. A reader sees what is open there. */
@@ -356,10 +433,13 @@ void recording_end(struct recording *r)
 		next = t->next_file;
 		if (t->in_use) {
 			leave_thread(t);
-		} else {
-			thread_file_close(t);
-			thread_file_forget(t);
+			continue;
 		}
+		thread_file_close(t);
+		if (t == own)
+			retire(t);
+		else
+			thread_file_forget(t);
 	}
 	r->files = r->idle = NULL;
 	r->live = false;

@@ -5,8 +5,11 @@
  * finds zeros there, which no check of the hot path takes for its own, and begins files of its own at its next region.
  * The lock is in there, too, so it is free in the child. The mappings of files are MADV_DONTFORK.
  *
- * Signal handlers may use regions. A thread that is in a slow path has `inside` set, and a handler's call that would
- * need a slow path then does nothing. No file descriptors are kept but the table's: a daemon may close them all. */
+ * Signal handlers may use regions, fork, and leave by longjmp. A slow path blocks signals, so nothing holds the lock
+ * for ever; only those that a thread raises itself by an instruction can come there: `inside` is set, and their
+ * handler's calls that would need a slow path do nothing. A hot path can be interrupted anywhere and, for all that is
+ * known, for long: what it may hold pointers to is not unmapped before its thread has no use for it (retire in
+ * recording.c). No file descriptors are kept but the table's: a daemon may close them all. */
 #ifndef ASSAY_LIB_RECORDING_H
 #define ASSAY_LIB_RECORDING_H
 
@@ -18,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -30,6 +34,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #define ORPHANS 16u
+#define RETRY_NS INT64_C(10000000) /* after what may pass */
 #define BUCKET_CHUNK 16u /* regions whose histograms are mapped together */
 #define BUCKET_CHUNKS ((REGION_ID_MAX + 1) / BUCKET_CHUNK)
 #define OPEN_TOKENS 65536u /* how many can be told from tokens that have ended */
@@ -52,7 +57,9 @@ struct thread {
 	uint32_t hot; /* recording_hot as of when it was made ready */
 	_Atomic uint32_t depth;
 	uint32_t stack_room; /* slots that have blocks in the file */
-	volatile bool writing; /* between the reservation of an event and its commit */
+	/* An event of the present window is reserved and not filled: by an end that a handler has interrupted, or that
+	 * was left by longjmp. */
+	volatile bool writing;
 	bool tsc;
 	struct region_slot *stack;
 	struct region_thread *shown; /* in the file */
@@ -72,12 +79,15 @@ struct thread {
 	uint64_t grown;  /* offset in the file of the end of the window */
 	int64_t paired_ns; /* when the file got its last pair of clocks */
 	bool full;       /* no further events: limit, or disk */
+	int64_t retry_ns; /* not before, after what may pass (no descriptor left); 0: at once */
 	bool in_use;
 	uint32_t number; /* of the file */
 	uint32_t index;  /* of the thread */
 	uint32_t run;    /* recording that it belongs to */
 	uint64_t limit;  /* of that recording, which another one may have followed */
 	char path[PATH_MAX];
+	dev_t device; /* with inode: the file that is to be at `path` */
+	ino_t inode;
 	uint32_t switched_open; /* were open when the mode changed, and have not ended */
 	uint32_t forked_open;   /* were open at the fork that made this process */
 	uint32_t orphan_next;
@@ -86,16 +96,21 @@ struct thread {
 	_Atomic(uint64_t *) buckets[BUCKET_CHUNKS];
 };
 
+#define THREAD_CORE offsetof(struct thread, path)
+
 /* One per process, in memory of its own. */
 struct recording {
 	pthread_mutex_t lock; /* all zero: free */
-	bool live, refused;
+	bool live;
+	int refused; /* errno of the last thread that found no room */
 	uint32_t run;
 	uint64_t nonce;
 	uint64_t started; /* clock */
 	struct thread *files, *idle;
 	uint32_t file_count, thread_count;
 	_Atomic uint32_t notes[REGION_TROUBLES]; /* written so far */
+	uint32_t mode_changes;
+	int64_t paired_ns; /* when the table got its last pair of clocks */
 	_Atomic uint64_t written;                /* bytes of all files */
 	_Atomic uint32_t next_token;
 	_Atomic uint32_t tokens[OPEN_TOKENS]; /* the tokens' checks while they are open */
@@ -123,7 +138,13 @@ struct settings {
 	const char *complaint; /* about the environment; NULL: none */
 };
 
-extern _Atomic uint32_t recording_hot;
+/* In a cache line of its own, and at a place in its page where no count of a region lies in its own: the processor
+ * would take loads of it for dependent on stores there. */
+extern struct recording_switch {
+	_Alignas(128) char before[32];
+	_Atomic uint32_t hot;
+} recording_switch;
+#define recording_hot recording_switch.hot
 extern struct settings settings;
 extern struct thread recording_nobody; /* what `self` names in a thread that has no state yet */
 extern __thread struct thread *self __attribute__((tls_model("initial-exec")));
@@ -162,7 +183,34 @@ static inline void add_here(_Atomic uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Publishes all events that are reserved. */
+/* The place of one event more. False: the window is full. A handler may come in between and open another window: the
+ * place counts only where it lies below the ends of both. */
+static inline bool event_reserve(struct thread *t, uint64_t *ret_at)
+{
+	uint64_t end = t->end, at;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	*ret_at = at = fetch_add_here(&t->next, sizeof(struct region_event));
+	atomic_signal_fence(memory_order_seq_cst);
+	return LIKELY(at < end && at < t->end);
+}
+
+/* The region last, and with a call's kind: so an event without one is not filled. */
+static inline void event_fill(struct region_event *at, const struct region_event *event)
+{
+	at->start = event->start;
+	at->end = event->end;
+	atomic_signal_fence(memory_order_seq_cst);
+	at->depth = event->depth;
+	at->flags = event->flags;
+	at->kind = event->kind;
+	atomic_signal_fence(memory_order_seq_cst);
+	at->region = event->region;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Publishes all events that are reserved. One among them that an interrupted end has not filled yet has no region:
+ * where the process dies before it is filled, readers pass over it. */
 static inline void event_publish(struct thread *t)
 {
 	uint64_t next;
@@ -177,13 +225,14 @@ static inline void event_publish(struct thread *t)
 
 /* ---- recording.c */
 
-/* Round every slow path: errno and the thread's readiness to be cancelled stay as they are, and a signal handler that
- * comes in between does not enter, too. */
+/* Round every slow path: errno and the thread's readiness to be cancelled stay as they are, and signals wait. */
 struct entry {
 	int saved_errno, cancel_state;
+	bool is_blocked;
+	uint64_t signals; /* that were blocked before */
 };
 
-/* False: this is such a handler. */
+/* False: this is a handler of a signal that could not wait. */
 bool recording_enter(struct entry *e);
 void recording_leave(const struct entry *e);
 
@@ -197,20 +246,24 @@ struct recording *recording_memory_locked(void);
 struct recording *recording_locked(void);
 void recording_unlock(struct recording *r);
 
-/* Begins to record as the settings say. Returns 0, or -1 with the sentence of last_error. */
-int recording_begin(struct recording *r);
+/* Begins to record as the settings say; asked: by assay_init. Returns 0, or -1 with the sentence of last_error. */
+int recording_begin(struct recording *r, bool asked);
 void recording_end(struct recording *r);
 void recording_stay_off(void); /* until assay_init */
-void recording_set_mode(uint32_t mode);
+void recording_set_mode(struct recording *r, uint32_t mode);
 
 /* This thread's state, ready for the present mode; NULL where nothing is recorded. */
 struct thread *recording_thread(void);
+
+/* That it would be NULL, for want of room for this thread; needs no entry. */
+bool recording_is_refused(void);
 
 /* "DIR/regions-PID-NONCE" and a suffix. Returns 0, or ENAMETOOLONG. */
 int recording_path(uint64_t nonce, char path[PATH_MAX], const char *suffix);
 
 /* Takes `bytes` from what this process may write; false: there are not so many left. */
 bool recording_take(uint64_t bytes, uint64_t limit);
+void recording_give_back(uint64_t bytes);
 
 /* ---- settings.c */
 
@@ -257,11 +310,17 @@ void names_write(void);
 
 /* ---- region_files.c */
 
+/* Whether what failed with that errno may succeed later: the program has no descriptor or no memory left just now. */
+bool thread_file_may_retry(int failed);
+
 /* A file for the calling thread: an idle one, or a new one. NULL: none can be made, *ret_failed says why (errno). */
 struct thread *thread_file_open(struct recording *r, int *ret_failed);
 
 /* Room for one event more. False: there is none. */
 bool thread_file_window(struct thread *t);
+
+/* Whether it is worth trying; needs no entry. */
+bool thread_file_may_grow(const struct thread *t);
 bool thread_file_stack(struct thread *t);
 bool thread_file_totals(struct thread *t, uint32_t id);
 bool thread_file_buckets(struct thread *t, uint32_t id);
@@ -272,8 +331,13 @@ void thread_file_clocks(struct thread *t);
 /* Puts on the disk what has been written. Returns 0 or errno. */
 int thread_file_flush(const struct thread *t);
 
-/* Marks it closed and cuts it to what it holds. No other thread may use it. */
+/* Marks it closed and cuts it to what it holds. No other thread may use it; an end that the present one's handler has
+ * interrupted still may. */
 void thread_file_close(struct thread *t);
+
+/* In a fork's child, of its parent's state (the first THREAD_CORE bytes): memory of the child's own where the parent's
+ * file was mapped, so that a hot path goes on whose signal handler has forked. False: there is none. */
+bool thread_file_stand_in(struct thread *t);
 
 /* Gives its memory back. */
 void thread_file_forget(struct thread *t);

@@ -8,7 +8,7 @@
 #include "lib/export.h"
 #include "lib/recording.h"
 
-_Atomic uint32_t recording_hot = HOT_UNSTARTED;
+struct recording_switch recording_switch = {.hot = HOT_UNSTARTED};
 struct thread recording_nobody; /* no mode matches its `hot` */
 __thread struct thread *self __attribute__((tls_model("initial-exec"))) = &recording_nobody;
 __thread volatile bool inside __attribute__((tls_model("initial-exec")));
@@ -49,7 +49,7 @@ static __attribute__((noinline)) void begin_slowly(struct assay_region *region)
 	struct entry entry;
 	struct thread *t;
 
-	if ((hot_now() & HOT_MODE) == REGION_OFF || !recording_enter(&entry))
+	if ((hot_now() & HOT_MODE) == REGION_OFF || recording_is_refused() || !recording_enter(&entry))
 		return;
 	t = recording_thread();
 	if (t) {
@@ -130,7 +130,7 @@ static __attribute__((noinline)) void end_slowly(struct assay_region *region)
 	struct entry entry;
 	struct thread *t;
 
-	if ((hot_now() & HOT_MODE) == REGION_OFF)
+	if ((hot_now() & HOT_MODE) == REGION_OFF || recording_is_refused())
 		return;
 	if (!recording_enter(&entry)) {
 		end_inside(self, hot_now(), __atomic_load_n(&region->id, __ATOMIC_RELAXED));
@@ -167,8 +167,7 @@ static inline void end_traced(struct thread *t, uint32_t id, uint32_t depth, uin
 
 	pop(t, depth);
 	t->writing = true;
-	at = fetch_add_here(&t->next, sizeof *event);
-	if (UNLIKELY(at >= t->end)) {
+	if (UNLIKELY(!event_reserve(t, &at))) {
 		t->writing = interrupted;
 		/* No window yet, or it is full. */
 		event_write_entering(t, &(struct region_event){start, now, id, (uint16_t)depth, 0, 0});
@@ -176,17 +175,9 @@ static inline void end_traced(struct thread *t, uint32_t id, uint32_t depth, uin
 		return;
 	}
 	event = (struct region_event *)at;
-	event->start = start;
-	event->end = now;
-	event->region = id;
-	event->depth = (uint16_t)depth;
-	event->flags = 0;
-	event->kind = REGION_EVENT_CALL;
-	atomic_signal_fence(memory_order_seq_cst);
+	event_fill(event, &(struct region_event){start, now, id, (uint16_t)depth, 0, REGION_EVENT_CALL});
 	t->writing = interrupted;
-	/* What an interrupted end has reserved is not written yet: it will publish ours, too. */
-	if (LIKELY(!interrupted))
-		event_publish(t);
+	event_publish(t);
 	atomic_store_explicit(&t->shown->depth, depth, memory_order_relaxed);
 }
 

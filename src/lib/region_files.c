@@ -35,9 +35,31 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
+/* The thread's file; never another one that lies at its path by now. Returns a descriptor, or -1 with errno. */
 static int open_file(const struct thread *t, int flags)
 {
-	return open(t->path, flags | O_CLOEXEC | O_NOCTTY, 0666);
+	int fd = open(t->path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != t->device || st.st_ino != t->inode)) {
+		close(fd);
+		errno = ESTALE;
+		return -1;
+	}
+	return fd;
+}
+
+/* Returns a descriptor, or -1 with errno. */
+static int make_file(struct thread *t)
+{
+	int fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		t->device = st.st_dev;
+		t->inode = st.st_ino;
+	}
+	return fd;
 }
 
 /* Above the limit on file sizes a write would be answered with a deadly SIGXFSZ: so none is tried. */
@@ -80,12 +102,12 @@ static int grow(struct thread *t, uint64_t from, uint64_t to, int *ret_fd)
 	if (!recording_take(to - from, t->limit))
 		return ENOSPC;
 	fd = open_file(t, O_RDWR);
-	if (fd < 0)
-		return errno;
-	failed = write_zeros(fd, from, to);
-	if (failed || !ret_fd)
+	failed = fd < 0 ? errno : write_zeros(fd, from, to);
+	if (failed)
+		recording_give_back(to - from);
+	if (fd >= 0 && (failed || !ret_fd))
 		close(fd);
-	else
+	else if (fd >= 0)
 		*ret_fd = fd;
 	return failed;
 }
@@ -96,6 +118,23 @@ static void *map_shared(int fd, uint64_t offset, size_t size)
 
 	if (at == MAP_FAILED)
 		return NULL;
+	madvise(at, size, MADV_DONTFORK);
+	return at;
+}
+
+#define STAND_IN (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+/* Memory at that place, where nothing is. NULL: there is none. Not for a child of this one, as the files are not. */
+static void *stand_in_at(void *place, size_t size)
+{
+	void *at = mmap(place, size, PROT_READ | PROT_WRITE, STAND_IN | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	if (at != place) { /* a kernel that does not know the flag */
+		munmap(at, size);
+		return NULL;
+	}
 	madvise(at, size, MADV_DONTFORK);
 	return at;
 }
@@ -156,6 +195,17 @@ static int set_up(struct thread *t, int fd)
 	return 0;
 }
 
+/* Whether the mappings of so many files take no more than a quarter of what the program may have: it needs the rest. */
+static bool leaves_address_space(uint64_t files)
+{
+	uint64_t each = REGION_DEPTH_MAX * sizeof(struct region_slot) +
+			(REGION_ID_MAX + 1) * sizeof(struct region_total);
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       files * each <= limit.rlim_cur / 4;
+}
+
 static struct thread *new_thread(void)
 {
 	struct thread *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -178,9 +228,14 @@ struct thread *thread_file_open(struct recording *r, int *ret_failed)
 	if (t) {
 		r->idle = t->next_free;
 		t->in_use = true;
+		t->writing = false; /* nothing of its former thread goes on */
 		return t;
 	}
 	*ret_failed = recording_take(3 * PAGE, settings.limit) ? 0 : ENOSPC;
+	if (!*ret_failed && !leaves_address_space(r->file_count + 1)) {
+		recording_give_back(3 * PAGE);
+		*ret_failed = ENOMEM;
+	}
 	t = *ret_failed ? NULL : new_thread();
 	if (!t) {
 		*ret_failed = *ret_failed ? *ret_failed : ENOMEM;
@@ -192,12 +247,15 @@ struct thread *thread_file_open(struct recording *r, int *ret_failed)
 	snprintf(suffix, sizeof suffix, ".%" PRIu32, t->number);
 	*ret_failed = recording_path(r->nonce, t->path, suffix);
 	if (!*ret_failed) {
-		fd = open_file(t, O_RDWR | O_CREAT | O_EXCL);
+		fd = make_file(t);
 		*ret_failed = fd < 0 ? errno : set_up(t, fd);
 	}
 	if (fd >= 0)
 		close(fd);
 	if (*ret_failed) {
+		if (fd >= 0)
+			unlink(t->path);
+		recording_give_back(3 * PAGE);
 		munmap(t, sizeof *t);
 		return NULL;
 	}
@@ -213,9 +271,17 @@ static void drop_window(struct thread *t)
 	/* No hot path may go on: the end first. */
 	t->end = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (t->window)
+	/* An end that is interrupted has a place in it, and not filled it yet; or longjmp has left it, and one window
+	 * is never given back. */
+	if (t->window && !t->writing)
 		munmap(t->window, t->window_size);
+	t->writing = false;
 	t->window = NULL;
+}
+
+bool thread_file_may_retry(int failed)
+{
+	return failed == EMFILE || failed == ENFILE || failed == ENOMEM || failed == EAGAIN;
 }
 
 void thread_file_clocks(struct thread *t)
@@ -228,6 +294,11 @@ void thread_file_clocks(struct thread *t)
 	event_write(t, &event);
 }
 
+bool thread_file_may_grow(const struct thread *t)
+{
+	return !t->full && (!t->retry_ns || monotonic_ns() >= t->retry_ns);
+}
+
 bool thread_file_window(struct thread *t)
 {
 	uint64_t pages = t->window ? WINDOW_PAGES : FIRST_WINDOW_PAGES;
@@ -236,20 +307,24 @@ bool thread_file_window(struct thread *t)
 	char *window = NULL;
 	int fd, failed;
 
-	/* In a handler that interrupted an end: that end has a place in the present window, and not filled it yet. */
-	if (t->writing || t->full)
+	if (!thread_file_may_grow(t))
 		return false;
 	failed = grow(t, from, from + size, &fd);
 	if (!failed) {
 		window = map_shared(fd, from, size);
 		failed = window ? 0 : errno;
 		close(fd);
+		if (failed)
+			recording_give_back(size); /* its blocks are written over next time */
 	}
 	if (failed) {
-		t->full = true;
-		atomic_store_explicit(&t->header->stopped, failed, memory_order_relaxed);
+		t->full = !thread_file_may_retry(failed);
+		t->retry_ns = monotonic_ns() + RETRY_NS;
+		if (t->full)
+			atomic_store_explicit(&t->header->stopped, failed, memory_order_relaxed);
 		return false;
 	}
+	t->retry_ns = 0;
 	madvise(window, size, MADV_POPULATE_WRITE);
 	drop_window(t);
 	t->window = window;
@@ -318,12 +393,31 @@ int thread_file_flush(const struct thread *t)
 	return failed;
 }
 
+bool thread_file_stand_in(struct thread *t)
+{
+	if (!t->header || !stand_in_at(t->header, t->mapped))
+		return false;
+	if (t->window && !stand_in_at(t->window, t->window_size)) {
+		munmap(t->header, t->mapped);
+		return false;
+	}
+	t->hot = 0;
+	t->run = 0; /* no recording's: its next region leaves it */
+	t->full = true;
+	return true;
+}
+
 void thread_file_close(struct thread *t)
 {
 	uint64_t committed = atomic_load_explicit(t->committed, memory_order_relaxed);
 	int fd = open_file(t, O_RDWR);
 
-	drop_window(t);
+	/* What has no file behind it any more may still be written to by an end that is interrupted. */
+	t->end = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (t->window && mmap(t->window, t->window_size, PROT_READ | PROT_WRITE, STAND_IN | MAP_FIXED, -1, 0) !=
+				 MAP_FAILED)
+		madvise(t->window, t->window_size, MADV_DONTFORK);
 	t->full = true;
 	atomic_store_explicit(&t->header->closed, 1, memory_order_release);
 	if (fd < 0)
@@ -338,10 +432,12 @@ void thread_file_forget(struct thread *t)
 {
 	uint64_t size = BUCKET_CHUNK * REGION_BUCKETS * sizeof(uint64_t);
 
+	t->writing = false; /* nobody goes on */
 	drop_window(t);
 	for (uint32_t i = 0; i < BUCKET_CHUNKS; i++)
 		if (t->buckets[i])
 			munmap(t->buckets[i], size);
-	munmap(t->header, t->mapped);
+	if (t->header) /* a fork's child without stand-ins has none */
+		munmap(t->header, t->mapped);
 	munmap(t, sizeof *t);
 }

@@ -8,7 +8,7 @@
 #include "lib/recording.h"
 #include "wire/records.h"
 
-#define CAPACITY (UINT64_C(64) << 20)
+#define CAPACITY (UINT64_C(256) << 20) /* of a sparse file: 65,535 names of 1,000 bytes and what else there is */
 #define CAPACITY_LITTLE (UINT64_C(4) << 20) /* where the address space is limited: the program needs it more */
 
 static struct segment_writer table = {.fd = -1};
@@ -29,6 +29,24 @@ int table_create(struct recording *r)
 	return -segment_create(&table, path, SEGMENT_KIND_REGIONS, capacity);
 }
 
+/* The last quarter is kept for names, without which calls are of nothing, and the last half for names and threads: a
+ * program may set metadata or flush in a loop. */
+static bool has_room_for(uint16_t type)
+{
+	uint64_t quarter = table.capacity / 4;
+
+	switch (type) {
+	case REGION_RECORD_NAME:
+	case WIRE_END:
+		return true;
+	case REGION_RECORD_THREAD:
+	case REGION_RECORD_THREAD_END:
+		return table.committed < 3 * quarter;
+	default:
+		return table.committed < 2 * quarter;
+	}
+}
+
 int table_append(uint16_t type, const void *fixed, size_t length, const char *const *texts, size_t text_count)
 {
 	size_t size = length;
@@ -36,7 +54,7 @@ int table_append(uint16_t type, const void *fixed, size_t length, const char *co
 
 	for (size_t i = 0; i < text_count; i++)
 		size += strlen(texts[i]) + 1;
-	at = segment_reserve(&table, type, 0, size);
+	at = has_room_for(type) ? segment_reserve(&table, type, 0, size) : NULL;
 	if (!at)
 		return -1;
 	if (length)

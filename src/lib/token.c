@@ -45,7 +45,7 @@ ASSAY_EXPORT assay_token assay_token_begin(struct assay_region *region)
 		return token;
 	token.region = __atomic_load_n(&region->id, __ATOMIC_RELAXED);
 	if (hot != t->hot || token.region == 0) {
-		if (!recording_enter(&entry))
+		if (recording_is_refused() || !recording_enter(&entry))
 			return (assay_token){0, 0, 0};
 		t = recording_thread();
 		token.region = t ? name_id(region) : 0;
@@ -98,7 +98,7 @@ ASSAY_EXPORT void assay_token_end(assay_token token)
 							       REGION_EVENT_DETACHED, REGION_EVENT_CALL});
 		return;
 	}
-	if (!recording_enter(&entry))
+	if (recording_is_refused() || !recording_enter(&entry))
 		return;
 	t = recording_thread();
 	if (t)

@@ -122,19 +122,28 @@ bool region_query_takes_rank(const struct region_query *q, uint32_t rank)
 	return q->range_count == 0;
 }
 
-static bool matches_one(struct pattern *const *patterns, size_t count, const char *name)
+static int match_one(struct pattern *const *patterns, size_t count, const char *name, bool *ret, struct error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		if (pattern_matches(patterns[i], name))
-			return true;
-	return false;
+	*ret = false;
+	for (size_t i = 0; i < count && !*ret; i++)
+		if (pattern_match(patterns[i], name, ret, err) < 0)
+			return -1;
+	return 0;
 }
 
-bool region_query_takes_name(const struct region_query *q, const char *name)
+int region_query_names(const struct region_query *q, const char *const *names, size_t count, bool *ret,
+		       struct error *err)
 {
-	if (q->include_count && !matches_one(q->include, q->include_count, name))
-		return false;
-	return !matches_one(q->exclude, q->exclude_count, name);
+	for (size_t i = 0; i < count; i++) {
+		bool included = true, excluded = false;
+
+		if (q->include_count && match_one(q->include, q->include_count, names[i], &included, err) < 0)
+			return error_prefix(err, "option '--include'");
+		if (included && match_one(q->exclude, q->exclude_count, names[i], &excluded, err) < 0)
+			return error_prefix(err, "option '--exclude'");
+		ret[i] = included && !excluded;
+	}
+	return 0;
 }
 
 static void put_range(struct buf *out, struct rank_range range, size_t at)

@@ -31,7 +31,11 @@ int region_query_include(struct region_query *q, const char *expression, struct 
 int region_query_exclude(struct region_query *q, const char *expression, struct error *err);
 
 bool region_query_takes_rank(const struct region_query *q, uint32_t rank);
-bool region_query_takes_name(const struct region_query *q, const char *name);
+
+/* Whether each of these names is asked for. Fails where an expression takes too long to be matched: a name that is left
+ * out, or taken, for that alone would go unnoticed. */
+int region_query_names(const struct region_query *q, const char *const *names, size_t count, bool *ret,
+		       struct error *err);
 
 /* Sentences on ranks that were asked for by number and are not in the file: one for all of them, "ranks 8, 9 are not in
  * FILE (it has 0-3)". NULL where there are none; owned by the caller. */

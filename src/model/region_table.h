@@ -37,7 +37,8 @@ struct region_row {
 	int64_t total, min, max;
 	double exclusive; /* NaN: not known */
 	double avg, std, p50, p95, p99;
-	bool approximate; /* percentiles (and std) come from a histogram, within 1/16 */
+	bool approximate;     /* percentiles come from a histogram, within 1/16 */
+	bool std_approximate; /* and so does std */
 	/* (max / mean - 1) * 100 of the totals of ranks whose total is above 0; 0 with fewer than two. NaN in rows of
 	 * one rank. */
 	double imbalance;

@@ -17,11 +17,15 @@ void region_tree_release(struct region_tree *t)
 	region_tree_init(t);
 }
 
-static size_t home_of(const struct region_tree *t, uint32_t parent, uint32_t region)
+/* The slot of a node: its own, or the empty one where it belongs. */
+static size_t slot_of(const struct region_tree *t, uint32_t parent, uint32_t region)
 {
 	uint64_t hash = (((uint64_t)parent << 32) ^ region) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t at = (size_t)(hash >> 32) & (t->slot_count - 1);
 
-	return (size_t)(hash >> 32) & (t->slot_count - 1);
+	while (t->slots[at] && (t->nodes[t->slots[at]].parent != parent || t->nodes[t->slots[at]].region != region))
+		at = (at + 1) & (t->slot_count - 1);
+	return at;
 }
 
 static int grow(struct region_tree *t, struct error *err)
@@ -47,29 +51,25 @@ static int grow(struct region_tree *t, struct error *err)
 	t->slot_count = 4 * room;
 	if (t->count == 0)
 		nodes[t->count++] = (struct region_tree_node){0};
-	for (uint32_t i = 1; i < t->count; i++) {
-		size_t at = home_of(t, nodes[i].parent, nodes[i].region);
-
-		while (slots[at])
-			at = (at + 1) & (t->slot_count - 1);
-		slots[at] = i;
-	}
+	for (uint32_t i = 1; i < t->count; i++)
+		slots[slot_of(t, nodes[i].parent, nodes[i].region)] = i;
 	return 0;
+}
+
+uint32_t region_tree_find(const struct region_tree *t, uint32_t parent, uint32_t region)
+{
+	return t->slot_count ? t->slots[slot_of(t, parent, region)] : 0;
 }
 
 uint32_t region_tree_node(struct region_tree *t, uint32_t parent, uint32_t region, struct error *err)
 {
-	size_t at;
+	uint32_t found = region_tree_find(t, parent, region);
 
+	if (found)
+		return found;
 	if (grow(t, err) < 0)
 		return 0;
-	for (at = home_of(t, parent, region); t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
-		const struct region_tree_node *node = &t->nodes[t->slots[at]];
-
-		if (node->parent == parent && node->region == region)
-			return t->slots[at];
-	}
-	t->slots[at] = (uint32_t)t->count;
+	t->slots[slot_of(t, parent, region)] = (uint32_t)t->count;
 	t->nodes[t->count] =
 		(struct region_tree_node){.region = region, .parent = parent, .depth = t->nodes[parent].depth + 1};
 	return (uint32_t)t->count++;
@@ -96,7 +96,8 @@ struct ordered {
 	uint32_t node;
 };
 
-static int by_total(const void *a, const void *b)
+/* From the last on: the smallest total, and of equal ones that which was made last. */
+static int from_last(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
@@ -105,19 +106,19 @@ static int by_total(const void *a, const void *b)
 	return (x->node < y->node) - (x->node > y->node);
 }
 
-int region_tree_finish(struct region_tree *t, struct error *err)
+int region_tree_finish(struct region_tree *t, enum region_tree_order by, struct error *err)
 {
 	CLEANUP(free_cleanup) struct ordered *order = calloc(t->count + 1, sizeof *order);
 
 	if (!order)
 		return error_set(err, "out of memory for %zu paths of regions", t->count);
 	for (size_t i = 0; i < t->count; i++) {
-		order[i] = (struct ordered){t->nodes[i].total, (uint32_t)i};
+		order[i] = (struct ordered){by == REGION_TREE_BY_TOTAL ? t->nodes[i].total : 0, (uint32_t)i};
 		t->nodes[i].exclusive = t->nodes[i].total;
 		t->nodes[i].first_child = t->nodes[i].next = 0;
 	}
-	qsort(order, t->count, sizeof *order, by_total);
-	/* From the smallest on, each put before those that are there. */
+	qsort(order, t->count, sizeof *order, from_last);
+	/* Each is put before those that are there. */
 	for (size_t i = 0; i < t->count; i++) {
 		struct region_tree_node *node = &t->nodes[order[i].node], *parent = &t->nodes[node->parent];
 

@@ -157,9 +157,11 @@ MPI_EXPORT int MPI_Finalize(void)
 	return result;
 }
 
-/* What has been recorded is kept without this, too; the counts and the clock are the better for it. */
+/* What has been recorded is kept without this, too; the counts and the clock are the better for it, and of the bytes
+ * that calls moved those of this rank are kept: the others are ended before they are asked. */
 MPI_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 {
+	calls_report_alone();
 	assay_flush();
 	return PMPI_Abort(comm, code);
 }

@@ -43,6 +43,9 @@ void calls_begin(void);
 /* Gives what the ranks' calls moved to rank 0's recording; collective. */
 void calls_report(void);
 
+/* Gives what this rank's calls moved to its own recording, where no other rank may be asked any more. */
+void calls_report_alone(void);
+
 /* gather.c: brings the recordings of folders that rank 0 does not see into `folder` of rank 0 (NULL: this rank records
  * nothing); collective, after all have ended their recording. */
 void gather_recordings(const char *folder);

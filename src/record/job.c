@@ -109,7 +109,7 @@ static int be_present(struct job *j, struct error *err)
 	return 0;
 }
 
-static bool is_alive(const struct job *j, int rank)
+bool job_rank_lives(const struct job *j, int rank)
 {
 	struct flock theirs = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
 
@@ -287,6 +287,34 @@ void job_leave(struct job *j)
 	rmdir(j->path);
 }
 
+int job_open(struct job *j, const char *path, struct error *err)
+{
+	CLEANUP(json_cleanup) json_t *object = NULL;
+	double size;
+
+	if (!fs_is_dir(path))
+		return 0;
+	if (name_files(j, path, err) < 0)
+		return -1;
+	if (!fs_exists(j->lock))
+		return 0;
+	object = json_read_file(j->lock, err);
+	if (!object)
+		return -1;
+	size = json_get_number(object, "size", 0);
+	if (!(size >= 2 && size <= RANKS_MAX))
+		return error_set(err, "%s: it does not say of how many ranks the job is", j->lock);
+	j->size = (int)size;
+	free(j->id);
+	j->id = strdup(json_get_text(object, "id", ""));
+	if (!j->id)
+		return error_set(err, "%s: out of memory", j->lock);
+	/* Not there: all have ended. */
+	fd_cleanup(&j->present);
+	j->present = open(j->presence, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return 1;
+}
+
 /* Whether all others have ended. One that never was here is waited for, unless this one's own end says that the job has
  * failed: then it may never come. */
 static bool is_last(const struct job *j, enum run_status status)
@@ -307,10 +335,29 @@ static bool is_last(const struct job *j, enum run_status status)
 		if (fs_exists(result))
 			continue;
 		begun = fs_is_dir(folder);
-		if (is_alive(j, rank) || (!begun && status == RUN_OK))
+		if (job_rank_lives(j, rank) || (!begun && status == RUN_OK))
 			return false;
 	}
 	return true;
+}
+
+/* With the lock held. */
+static int make_result(struct job *j, struct record_result *ret, struct error *err)
+{
+	if (job_result_make(j, ret, err) < 0)
+		return -1;
+	if (!json_object_get(json_object_get(ret->json, "job"), "missing"))
+		unlink(j->presence);
+	if (j->pointer)
+		unlink(j->pointer);
+	return 0;
+}
+
+int job_recover(struct job *j, struct record_result *ret, struct error *err)
+{
+	CLEANUP(fd_cleanup) int fd = open_locked(j->lock, err);
+
+	return fd < 0 ? -1 : make_result(j, ret, err);
 }
 
 int job_finish(struct job *j, enum run_status status, struct record_result *ret, struct error *err)
@@ -322,11 +369,5 @@ int job_finish(struct job *j, enum run_status status, struct record_result *ret,
 	/* Where several end at once, the first of them finds all results and does it for the others. */
 	if (!fs_exists(j->presence) || !is_last(j, status))
 		return 0;
-	if (job_result_make(j, ret, err) < 0)
-		return -1;
-	if (!json_object_get(json_object_get(ret->json, "job"), "missing"))
-		unlink(j->presence);
-	if (j->pointer)
-		unlink(j->pointer);
-	return 1;
+	return make_result(j, ret, err) < 0 ? -1 : 1;
 }

@@ -31,6 +31,16 @@ bool job_find(struct job *j);
  * folder must be new or empty for the first, and of this job for the others. Returns enum record_problem. */
 int job_join(struct job *j, const char *out, const char *label, struct error *err);
 
+/* For recovering: fills *j from the folder of a job of the past, or of one that goes on. Returns 1; 0 where `path` is
+ * no such folder; -1 with *err where it does not say of how many ranks it is. */
+int job_open(struct job *j, const char *path, struct error *err);
+
+/* Whether the rank's recorder lives, on whatever machine. */
+bool job_rank_lives(const struct job *j, int rank);
+
+/* The result of an opened job, of the ranks that have left theirs, whoever may still run. */
+int job_recover(struct job *j, struct record_result *ret, struct error *err);
+
 /* Gives the place back, where the command could not be started: a folder that nobody else has used is removed. */
 void job_leave(struct job *j);
 

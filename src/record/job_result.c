@@ -27,6 +27,7 @@ struct gathering {
 	struct metric_set metrics;
 	struct buf missing;
 	int ended, missing_count;
+	bool merged; /* all recordings of regions are in one file */
 };
 
 static volatile int stop_merging;
@@ -261,6 +262,16 @@ static void remove_recordings(const struct gathering *g)
 	}
 }
 
+/* Whether the file of regions there is of all ranks: a result says so, and its recordings are then removed one rank
+ * after the other, so that what is left of them may be less. */
+static bool is_merged(const struct rundir *dir)
+{
+	CLEANUP(json_cleanup) json_t *before = json_read_file(dir->run_json, NULL);
+	const json_t *job = json_object_get(before, "job");
+
+	return job && !json_object_get(job, "missing") && fs_exists(dir->regions_h5);
+}
+
 static void merge_regions(struct gathering *g, const struct rundir *dir)
 {
 	const char *folders[] = {dir->path};
@@ -271,6 +282,11 @@ static void merge_regions(struct gathering *g, const struct rundir *dir)
 	struct error err;
 	int problem;
 
+	g->merged = is_merged(dir);
+	if (g->merged) {
+		regions_tell(dir, run);
+		return;
+	}
 	region_merge_result_init(&merged);
 	problem = region_merge(&options, &merged, &err);
 	if (problem < 0)
@@ -278,8 +294,8 @@ static void merge_regions(struct gathering *g, const struct rundir *dir)
 	if (problem == 0) {
 		note_merge(run, &merged);
 		regions_tell(dir, run);
-		remove_recordings(g);
 	}
+	g->merged = problem == 0;
 	region_merge_result_release(&merged);
 }
 
@@ -300,6 +316,9 @@ static int make(struct gathering *g, struct record_result *ret, struct error *er
 	if (results_write(&ret->dir, g->begin, g->run, &ret->json, err) < 0)
 		return -1;
 	ret->kept = true;
+	/* Not before the result is there, by which one knows that the file is whole. */
+	if (g->merged)
+		remove_recordings(g);
 	return 0;
 }
 

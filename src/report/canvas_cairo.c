@@ -8,7 +8,9 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PNG_SCALE 2
 #define RADIANS (3.14159265358979323846 / 180)
@@ -18,6 +20,7 @@ struct canvas {
 	cairo_t *cr;
 	FILE *out;
 	enum canvas_format format;
+	bool failed; /* no memory for a text */
 };
 
 static cairo_status_t put(void *closure, const unsigned char *bytes, unsigned length)
@@ -122,7 +125,31 @@ static void line(struct canvas *c, double x1, double y1, double x2, double y2, d
 	path(c, (const double[]){x1, y1, x2, y2}, 2, width, colour, (struct canvas_colour){0});
 }
 
-static double text_width(struct canvas *c, double size, const char *text)
+/* How long the noncharacter at s is (U+FDD0 to FDEF, and all that end in FFFE or FFFF); 0: it is none. */
+static size_t noncharacter(const unsigned char *s)
+{
+	if (s[0] == 0xef && ((s[1] == 0xb7 && s[2] >= 0x90 && s[2] <= 0xaf) || (s[1] == 0xbf && s[2] >= 0xbe)))
+		return 3;
+	return s[0] >= 0xf0 && (s[1] & 0x0f) == 0x0f && s[2] == 0xbf && s[3] >= 0xbe ? 4 : 0;
+}
+
+/* To cairo these are invalid text, after which it would draw nothing any more. NULL when out of memory. */
+static char *drawable(const char *text)
+{
+	char *copy = strdup(text), *to = copy;
+
+	for (const char *from = copy; from && *from;) {
+		size_t length = noncharacter((const unsigned char *)from);
+
+		*to++ = length ? '?' : *from;
+		from += length ? length : 1;
+	}
+	if (copy)
+		*to = '\0';
+	return copy;
+}
+
+static double width_of(struct canvas *c, double size, const char *text)
 {
 	cairo_text_extents_t e;
 
@@ -131,26 +158,41 @@ static double text_width(struct canvas *c, double size, const char *text)
 	return e.x_advance;
 }
 
+static double text_width(struct canvas *c, double size, const char *text)
+{
+	char *shown = drawable(text);
+	double width = shown ? width_of(c, size, shown) : 0;
+
+	free(shown);
+	return width;
+}
+
 static void text(struct canvas *c, double x, double y, double size, enum canvas_anchor anchor, double angle,
 		 struct canvas_colour colour, const char *text)
 {
 	double share = anchor == CANVAS_LEFT ? 0 : anchor == CANVAS_MIDDLE ? 0.5 : 1;
+	char *shown = drawable(text);
 
+	if (!shown) {
+		c->failed = true;
+		return;
+	}
 	cairo_save(c->cr);
 	cairo_translate(c->cr, rounded(x), rounded(y));
 	if (angle != 0)
 		cairo_rotate(c->cr, -angle * RADIANS);
 	set_colour(c, colour);
 	cairo_set_font_size(c->cr, size);
-	cairo_move_to(c->cr, share > 0 ? rounded(-share * text_width(c, size, text)) : 0, 0);
-	cairo_show_text(c->cr, text);
+	cairo_move_to(c->cr, share > 0 ? rounded(-share * width_of(c, size, shown)) : 0, 0);
+	cairo_show_text(c->cr, shown);
 	cairo_new_path(c->cr);
 	cairo_restore(c->cr);
+	free(shown);
 }
 
 static int finish(struct canvas *c, struct error *err)
 {
-	cairo_status_t status = cairo_status(c->cr);
+	cairo_status_t status = c->failed ? CAIRO_STATUS_NO_MEMORY : cairo_status(c->cr);
 
 	if (status == CAIRO_STATUS_SUCCESS && c->format == CANVAS_PNG)
 		status = cairo_surface_write_to_png_stream(c->surface, put, c->out);

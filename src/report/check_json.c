@@ -3,55 +3,36 @@
 
 #include "report/json_stream.h"
 
-static void put_key(FILE *out, const char *before, const char *key)
-{
-	json_stream_raw(out, before);
-	json_stream_text(out, key);
-	json_stream_raw(out, ": ");
-}
-
 static void put_text(FILE *out, const char *before, const char *key, const char *value)
 {
-	put_key(out, before, key);
+	json_stream_key(out, before, key);
 	if (value)
 		json_stream_text(out, value);
 	else
 		json_stream_raw(out, "null");
 }
 
-static void put_real(FILE *out, const char *before, const char *key, double value)
-{
-	put_key(out, before, key);
-	json_stream_real(out, value);
-}
-
-static void put_count(FILE *out, const char *before, const char *key, size_t value)
-{
-	put_key(out, before, key);
-	json_stream_number(out, value);
-}
-
 static void put_bool(FILE *out, const char *before, const char *key, bool value)
 {
-	put_key(out, before, key);
+	json_stream_key(out, before, key);
 	json_stream_raw(out, value ? "true" : "false");
 }
 
 static void put_budget(FILE *out, const struct check_budget *b)
 {
-	put_key(out, ",\n ", "budget");
-	put_real(out, "{", "max_regression", b->max_regression);
+	json_stream_key(out, ",\n ", "budget");
+	json_stream_key_real(out, "{", "max_regression", b->max_regression);
 	put_bool(out, ", ", "fail_on_new", b->fail_on_new);
 	put_bool(out, ", ", "fail_on_missing", b->fail_on_missing);
-	put_real(out, ", ", "min_total", b->min_total);
+	json_stream_key_real(out, ", ", "min_total", b->min_total);
 	json_stream_raw(out, "}");
 }
 
 static void put_counts(FILE *out, const struct check_result *result)
 {
-	put_key(out, ",\n ", "findings");
+	json_stream_key(out, ",\n ", "findings");
 	for (enum check_finding f = 0; f < CHECK_FINDINGS; f++)
-		put_count(out, f ? ", " : "{", check_finding_name(f), result->per_finding[f]);
+		json_stream_key_number(out, f ? ", " : "{", check_finding_name(f), result->per_finding[f]);
 	json_stream_raw(out, "}");
 }
 
@@ -67,16 +48,16 @@ static void put_row(FILE *out, const struct check_row *row)
 	put_bool(out, ", ", "in_a", i->in_a);
 	put_bool(out, ", ", "in_b", i->in_b);
 	if (i->in_a)
-		put_real(out, ", ", "a", i->a);
+		json_stream_key_real(out, ", ", "a", i->a);
 	else
 		put_text(out, ", ", "a", NULL);
 	if (i->in_b)
-		put_real(out, ", ", "b", i->b);
+		json_stream_key_real(out, ", ", "b", i->b);
 	else
 		put_text(out, ", ", "b", NULL);
-	put_real(out, ", ", "delta", row->delta);
-	put_real(out, ", ", "pct", row->pct);
-	put_real(out, ", ", "worse_pct", row->worse_pct);
+	json_stream_key_real(out, ", ", "delta", row->delta);
+	json_stream_key_real(out, ", ", "pct", row->pct);
+	json_stream_key_real(out, ", ", "worse_pct", row->worse_pct);
 	json_stream_raw(out, "}");
 }
 
@@ -88,16 +69,16 @@ int check_format_json(const struct check_report *r, FILE *out, struct error *err
 	put_text(out, ",\n ", "b", r->b);
 	put_text(out, ",\n ", "metric", r->metric);
 	put_budget(out, &r->result->budget);
-	put_count(out, ",\n ", "failed", r->result->failed);
-	put_count(out, ",\n ", "compared", r->result->compared);
+	json_stream_key_number(out, ",\n ", "failed", r->result->failed);
+	json_stream_key_number(out, ",\n ", "compared", r->result->compared);
 	put_counts(out, r->result);
-	put_key(out, ",\n ", "rows");
+	json_stream_key(out, ",\n ", "rows");
 	json_stream_raw(out, "[");
 	for (size_t i = 0; i < r->result->count; i++) {
 		json_stream_raw(out, i ? "," : "");
 		put_row(out, &r->result->rows[i]);
 	}
-	put_key(out, "],\n ", "notes");
+	json_stream_key(out, "],\n ", "notes");
 	json_stream_raw(out, "[");
 	for (size_t i = 0; i < r->note_count; i++) {
 		json_stream_raw(out, i ? ",\n  " : "\n  ");

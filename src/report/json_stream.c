@@ -91,3 +91,22 @@ void json_stream_us(FILE *out, int64_t ns)
 	putc_unlocked((int)('0' + size / 10 % 10), out);
 	putc_unlocked((int)('0' + size % 10), out);
 }
+
+void json_stream_key(FILE *out, const char *before, const char *key)
+{
+	json_stream_raw(out, before);
+	json_stream_text(out, key);
+	json_stream_raw(out, ": ");
+}
+
+void json_stream_key_number(FILE *out, const char *before, const char *key, uint64_t value)
+{
+	json_stream_key(out, before, key);
+	json_stream_number(out, value);
+}
+
+void json_stream_key_real(FILE *out, const char *before, const char *key, double value)
+{
+	json_stream_key(out, before, key);
+	json_stream_real(out, value);
+}

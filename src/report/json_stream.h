@@ -15,6 +15,13 @@ void json_stream_text(FILE *out, const char *text);
 
 void json_stream_number(FILE *out, uint64_t value);
 
+/* A key of an object behind what stands `before` it: `"key": `. */
+void json_stream_key(FILE *out, const char *before, const char *key);
+
+/* A key and its value. */
+void json_stream_key_number(FILE *out, const char *before, const char *key, uint64_t value);
+void json_stream_key_real(FILE *out, const char *before, const char *key, double value);
+
 /* The fewest digits that read back as the same double, whole numbers without a point; null where it is not finite. */
 void json_stream_real(FILE *out, double value);
 

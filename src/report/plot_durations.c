@@ -92,7 +92,7 @@ static int take_block(void *context, unsigned worker, const struct region_block 
 	for (size_t i = 0; i < b->n; i++) {
 		int64_t took;
 
-		if (!plot_call_is_sound(starts[i], ends[i]))
+		if (!region_call_is_sound(starts[i], ends[i]))
 			continue;
 		took = ends[i] - starts[i];
 		s->min = s->calls == 0 || took < s->min ? took : s->min;

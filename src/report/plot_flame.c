@@ -6,33 +6,26 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "model/region_tree.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
 #include "report/plot_table.h"
+#include "report/region_nest.h"
 
 #define NODES_MAX 65536u
-#define NO_NODE UINT32_MAX
 #define DEPTH_MAX 512 /* drawn; the data has all */
 #define ROW_USUAL 12.0
 #define ROW_HIGH 16.0
 #define NARROWEST 0.25 /* points */
 #define FILE_GAP 8.0
-
-struct flame_node {
-	uint32_t parent, region; /* parent: NO_NODE at the bottom */
-	uint32_t first_child, last_child, next; /* in the order of their first calls */
-	uint32_t depth;
-	uint64_t calls;
-	double total, children; /* ns */
-};
+#define LEGEND_ROWS 2
+#define LEGEND_GAP 4.0 /* above it */
+#define NAMED_LEAST 14.0 /* points: narrower cells have no text */
+#define SEEN_LEAST 1.5   /* and in narrower ones no colour is told */
 
 struct flame_tree {
-	struct flame_node *nodes;
-	uint32_t count, room;
-	uint32_t *slots; /* hash of parent and region; index + 1 */
-	size_t slot_count;
-	uint32_t first, last; /* at the bottom */
-	uint32_t deepest;
+	struct region_tree paths; /* regions are numbers over all files */
+	uint32_t deepest;         /* 1: at the bottom */
 	double total;
 	uint64_t lost; /* calls whose path found no room */
 	size_t lanes;
@@ -49,84 +42,11 @@ static void flame_release(void *data)
 
 	if (!f)
 		return;
-	for (size_t i = 0; f->trees && i < f->chosen.file_count; i++) {
-		free(f->trees[i].nodes);
-		free(f->trees[i].slots);
-	}
+	for (size_t i = 0; f->trees && i < f->chosen.file_count; i++)
+		region_tree_release(&f->trees[i].paths);
 	free(f->trees);
 	plot_selection_release(&f->chosen);
 	free(f);
-}
-
-static size_t slot_of(const struct flame_tree *t, uint32_t parent, uint32_t region)
-{
-	uint64_t h = ((uint64_t)parent << 32 | region) * 0x9e3779b97f4a7c15u;
-	size_t at = (size_t)(h >> 32) & (t->slot_count - 1);
-
-	while (t->slots[at] &&
-	       (t->nodes[t->slots[at] - 1].parent != parent || t->nodes[t->slots[at] - 1].region != region))
-		at = (at + 1) & (t->slot_count - 1);
-	return at;
-}
-
-static int grow(struct flame_tree *t, struct error *err)
-{
-	uint32_t room = t->room ? 2 * t->room : 256;
-	struct flame_node *nodes = reallocarray(t->nodes, room, sizeof *nodes);
-
-	if (!nodes)
-		return error_set(err, "out of memory for %" PRIu32 " paths", room);
-	t->nodes = nodes;
-	free(t->slots);
-	t->slots = calloc(4 * (size_t)room, sizeof *t->slots);
-	if (!t->slots)
-		return error_set(err, "out of memory for %" PRIu32 " paths", room);
-	t->slot_count = 4 * (size_t)room;
-	t->room = room;
-	for (uint32_t i = 0; i < t->count; i++)
-		t->slots[slot_of(t, nodes[i].parent, nodes[i].region)] = i + 1;
-	return 0;
-}
-
-static uint32_t add_node(struct flame_tree *t, uint32_t parent, uint32_t region)
-{
-	uint32_t index = t->count++;
-	uint32_t *first = parent == NO_NODE ? &t->first : &t->nodes[parent].first_child;
-	uint32_t *last = parent == NO_NODE ? &t->last : &t->nodes[parent].last_child;
-
-	t->nodes[index] = (struct flame_node){.parent = parent,
-					      .region = region,
-					      .first_child = NO_NODE,
-					      .last_child = NO_NODE,
-					      .next = NO_NODE,
-					      .depth = parent == NO_NODE ? 0 : t->nodes[parent].depth + 1};
-	if (*first == NO_NODE)
-		*first = index;
-	else
-		t->nodes[*last].next = index;
-	*last = index;
-	if (t->nodes[index].depth > t->deepest)
-		t->deepest = t->nodes[index].depth;
-	return index;
-}
-
-/* The node of a path, made where it is new; NO_NODE where there is no room for it. */
-static int find_node(struct flame_tree *t, uint32_t parent, uint32_t region, uint32_t *ret, struct error *err)
-{
-	size_t slot;
-
-	if (t->count == t->room && grow(t, err) < 0)
-		return -1;
-	slot = slot_of(t, parent, region);
-	if (!t->slots[slot]) {
-		if (t->count >= NODES_MAX) {
-			*ret = NO_NODE;
-			return 0;
-		}
-		t->slots[slot] = add_node(t, parent, region) + 1;
-	}
-	*ret = t->slots[slot] - 1;
-	return 0;
 }
 
 struct flame_reading {
@@ -136,31 +56,43 @@ struct flame_reading {
 	bool by_number;
 };
 
-static int take_call(void *context, const struct plot_call *c, struct error *err)
+/* The node of a path, made where it is new; the root where there is no room for it. */
+static int find_node(struct flame_tree *t, uint32_t parent, uint32_t region, uint32_t *ret, struct error *err)
+{
+	*ret = region_tree_find(&t->paths, parent, region);
+	if (*ret || t->paths.count > NODES_MAX)
+		return 0;
+	*ret = region_tree_node(&t->paths, parent, region, err);
+	if (!*ret)
+		return -1;
+	if (t->paths.nodes[*ret].depth > t->deepest)
+		t->deepest = t->paths.nodes[*ret].depth;
+	return 0;
+}
+
+static int take_call(void *context, const struct region_call *c, struct error *err)
 {
 	struct flame_reading *f = context;
 	struct flame_tree *t = f->tree;
 	const struct region_part *part = &f->c->regions->parts[c->part];
-	double took = (double)(c->end - c->start);
 	struct nest_entry *entry;
 	uint32_t parent, node;
 	size_t lane;
 
-	if (nest_enter(&f->nest, part->rank, c, f->by_number, &lane, &entry, &parent, err) < 0 ||
-	    find_node(t, parent, f->c->pooled[part->region], &node, err) < 0)
+	if (nest_enter(&f->nest, part->rank, c, f->by_number, &lane, &entry, &parent, err) < 0)
+		return -1;
+	parent = parent == UINT32_MAX ? REGION_TREE_ROOT : parent;
+	if (find_node(t, parent, f->c->pooled[part->region], &node, err) < 0)
 		return -1;
 	/* Without room a call is part of the one around it, as are those within. */
-	entry->node = node == NO_NODE ? parent : node;
-	if (node == NO_NODE) {
+	entry->node = node == REGION_TREE_ROOT ? parent : node;
+	if (node == REGION_TREE_ROOT) {
 		t->lost++;
 		return 0;
 	}
-	t->nodes[node].calls++;
-	t->nodes[node].total += took;
-	if (parent == NO_NODE)
-		t->total += took;
-	else
-		t->nodes[parent].children += took;
+	region_tree_add(&t->paths, node, c->end - c->start);
+	if (parent == REGION_TREE_ROOT)
+		t->total += (double)(c->end - c->start);
 	return 0;
 }
 
@@ -168,16 +100,20 @@ static int read_file(struct flame *f, const struct plot_input *in, size_t file, 
 {
 	const struct plot_chosen *c = &f->chosen.files[file];
 	struct flame_reading reading = {.tree = &f->trees[file], .c = c};
-	struct plot_visit visit = {.wanted = c->wanted, .from = INT64_MIN, .to = INT64_MAX, .call = take_call};
+	struct region_visit visit = {.from = INT64_MIN, .to = INT64_MAX, .call = take_call, .context = &reading};
+	CLEANUP(region_order_release) struct region_order order;
 	int got;
 
 	reading.by_number = c->regions->columns & 1u << REGION_PARENT;
-	reading.tree->first = reading.tree->last = NO_NODE;
-	visit.parents = reading.by_number;
-	visit.context = &reading;
+	visit.columns = reading.by_number ? 1u << REGION_CALL | 1u << REGION_PARENT : 0;
+	region_order_init(&order);
 	nest_init(&reading.nest);
-	got = plot_calls_visit(in->files[file], &c->span, &visit, err);
-	reading.tree->lanes = reading.nest.count;
+	got = region_order_by_time(&order, in->files[file], c->wanted, &c->span, err);
+	if (got == 0)
+		got = region_order_visit(&order, &visit, err);
+	if (got == 0)
+		got = region_tree_finish(&reading.tree->paths, REGION_TREE_AS_MADE, err);
+	reading.tree->lanes = reading.nest.threads.count;
 	if (got == 0 && reading.tree->lost)
 		warnings_add(in->notes,
 			     "%s: there are more than %u paths; %" PRIu64 " calls on others count as part of the"
@@ -185,8 +121,8 @@ static int read_file(struct flame *f, const struct plot_input *in, size_t file, 
 			     c->regions->path, NODES_MAX, reading.tree->lost);
 	if (got == 0 && !reading.by_number && reading.nest.overlaps)
 		warnings_add(in->notes,
-			     "%s: %" PRIu64 " calls ended after the call that they began in, and the file does"
-			     " not say what called them: they count where their time lies within",
+			     "%s: calls that ended after the call that they began in, where the file does not say what"
+			     " called them: %" PRIu64 ". They count where their time lies within",
 			     c->regions->path, reading.nest.overlaps);
 	nest_release(&reading.nest);
 	return got;
@@ -216,7 +152,7 @@ static int prepare(const struct plot_input *in, void **ret, struct error *err)
 /* Of a tree, its line of the whole included. */
 static size_t tree_rows(const struct flame_tree *t)
 {
-	return (t->deepest < DEPTH_MAX ? t->deepest + 1 : DEPTH_MAX) + 1;
+	return (t->deepest < DEPTH_MAX ? t->deepest : DEPTH_MAX) + 1;
 }
 
 static size_t all_rows(const struct flame *f)
@@ -228,14 +164,90 @@ static size_t all_rows(const struct flame *f)
 	return rows;
 }
 
+static uint32_t first_of(const struct flame_tree *t)
+{
+	return t->paths.count ? t->paths.nodes[REGION_TREE_ROOT].first_child : 0;
+}
+
+static double widest(const struct flame *f)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < f->chosen.file_count; i++)
+		most = fmax(most, f->trees[i].total);
+	return most > 0 ? most : 1;
+}
+
+/* Regions that have cells wide enough to be seen, but none with room for the whole name: what a legend is for. */
+struct nameless {
+	const struct flame *f;
+	const struct flame_tree *tree;
+	double per_ns;
+	double *seen; /* ns by region */
+	bool *named;
+};
+
+static void look_at_children(const struct nameless *l, uint32_t first, double x, double end, uint32_t depth)
+{
+	for (uint32_t i = first; i && depth < DEPTH_MAX; i = l->tree->paths.nodes[i].next) {
+		const struct region_tree_node *n = &l->tree->paths.nodes[i];
+		double width = fmin((double)n->total * l->per_ns, end - x);
+
+		if (width < SEEN_LEAST) {
+			x += width < NARROWEST ? 0 : width;
+			continue;
+		}
+		l->seen[n->region] += (double)n->total;
+		l->named[n->region] |=
+			width >= NAMED_LEAST &&
+			sheet_text_about(SHEET_SMALL, l->f->chosen.pool.names[n->region]) <= width - 4;
+		look_at_children(l, n->first_child, x, x + width, depth + 1);
+		x += width;
+	}
+}
+
+/* For a figure whose axis is so wide; owned. NULL: out of memory. */
+static struct sheet_legend_item *legend_items(const struct flame *f, double width, size_t *ret_count)
+{
+	size_t count = f->chosen.pool.name_count;
+	CLEANUP(free_cleanup) uint32_t *order = calloc(count + 1, sizeof *order);
+	CLEANUP(free_cleanup) double *seen = calloc(count + 1, sizeof *seen);
+	CLEANUP(free_cleanup) bool *named = calloc(count + 1, sizeof *named);
+	struct sheet_legend_item *items = calloc(count + 1, sizeof *items);
+	struct nameless look = {.f = f, .per_ns = width / widest(f), .seen = seen, .named = named};
+
+	*ret_count = 0;
+	if (!order || !seen || !named || !items) {
+		free(items);
+		return NULL;
+	}
+	for (size_t i = 0; i < f->chosen.file_count; i++) {
+		look.tree = &f->trees[i];
+		look_at_children(&look, first_of(look.tree), 0, look.tree->total * look.per_ns, 0);
+	}
+	for (size_t i = 0; i < count; i++)
+		seen[i] = named[i] ? 0 : seen[i];
+	*ret_count = plot_order(seen, count, order);
+	for (size_t i = 0; i < *ret_count; i++)
+		items[i] = (struct sheet_legend_item){f->chosen.pool.names[order[i]],
+						      plot_colour(f->chosen.pool.names[order[i]])};
+	return items;
+}
+
 static void flame_size(const void *data, const struct plot_input *in, double *width, double *height)
 {
 	const struct flame *f = data;
 	double others = (double)f->chosen.file_count * FILE_GAP + SHEET_AXIS_HEIGHT + 2 * SHEET_MARGIN +
 			(in->title ? SHEET_TITLE_HEIGHT : 0);
-	double high = (double)all_rows(f) * ROW_HIGH + others, usual = (double)all_rows(f) * ROW_USUAL + others;
+	double high, usual;
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = NULL;
+	size_t count;
 
 	*width = *width > 0 ? *width : SHEET_WIDTH;
+	items = legend_items(f, *width - 2 * SHEET_MARGIN - 4, &count);
+	others += count ? LEGEND_GAP + sheet_legend_about(*width - 2 * SHEET_MARGIN, LEGEND_ROWS, items, count) : 0;
+	high = (double)all_rows(f) * ROW_HIGH + others;
+	usual = (double)all_rows(f) * ROW_USUAL + others;
 	if (!(*height > 0))
 		*height = fmin(fmax(usual, fmin(high, SHEET_HEIGHT)), SHEET_TALLEST);
 }
@@ -254,7 +266,7 @@ static void draw_cell(const struct flame_drawing *d, double x, double width, dou
 	char text[280];
 
 	d->s->on->rect(d->s->c, x, y, width > 2 ? width - 0.4 : width, d->row > 3 ? d->row - 0.5 : d->row, colour);
-	if (d->row < SHEET_SMALL + 0.5 || width < 14)
+	if (d->row < SHEET_SMALL + 0.5 || width < NAMED_LEAST)
 		return;
 	snprintf(text, sizeof text, "%.240s  %.1f%%", name, share * 100);
 	if (sheet_text_width(d->s, SHEET_SMALL, text) > width - 4)
@@ -271,31 +283,22 @@ static void draw_children(const struct flame_drawing *d, uint32_t first, double 
 
 	if (depth >= DEPTH_MAX)
 		return;
-	for (uint32_t i = first; i != NO_NODE; i = d->tree->nodes[i].next) {
-		const struct flame_node *n = &d->tree->nodes[i];
-		double width = fmin(n->total * d->per_ns, end - x);
+	for (uint32_t i = first; i; i = d->tree->paths.nodes[i].next) {
+		const struct region_tree_node *n = &d->tree->paths.nodes[i];
+		double width = fmin((double)n->total * d->per_ns, end - x);
 		const char *name = d->f->chosen.pool.names[n->region];
 
 		if (width < NARROWEST) {
 			narrow += fmax(width, 0);
 			continue;
 		}
-		draw_cell(d, x, width, y, plot_colour(name), name, n->total / d->all);
+		draw_cell(d, x, width, y, plot_colour(name), name, (double)n->total / d->all);
 		draw_children(d, n->first_child, x, x + width, depth + 1);
 		x += width;
 	}
 	narrow = fmin(narrow, end - x);
 	if (narrow >= NARROWEST)
 		d->s->on->rect(d->s->c, x, y, narrow, d->row > 3 ? d->row - 0.5 : d->row, sheet_grey);
-}
-
-static double widest(const struct flame *f)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < f->chosen.file_count; i++)
-		most = fmax(most, f->trees[i].total);
-	return most > 0 ? most : 1;
 }
 
 static void describe(const struct flame *f, size_t file, char *text, size_t size)
@@ -320,8 +323,14 @@ static int draw(const void *data, const struct plot_input *in, const struct canv
 	struct sheet_ticks ticks;
 	char title[96];
 	double y = a.y;
+	size_t count;
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = legend_items(f, axis.width, &count);
 
+	if (!items)
+		return error_set(err, "out of memory for %zu regions", f->chosen.pool.name_count);
 	a.height -= SHEET_AXIS_HEIGHT;
+	if (count)
+		a.height -= LEGEND_GAP + sheet_legend(&s, SHEET_MARGIN, 0, a.width, LEGEND_ROWS, items, count, false);
 	d.row = fmin((a.height - FILE_GAP * (double)f->chosen.file_count) / (double)all_rows(f), ROW_HIGH);
 	if (d.row < 0.25 || axis.width < 20)
 		return error_set(err, "the figure is too small for %zu rows: --width and --height", all_rows(f));
@@ -337,12 +346,14 @@ static int draw(const void *data, const struct plot_input *in, const struct canv
 		if (d.row >= SHEET_SMALL + 0.5)
 			sheet_text(&s, axis.x + 2, d.bottom + d.row / 2 + SHEET_SMALL * 0.36, SHEET_SMALL, CANVAS_LEFT,
 				   sheet_black, axis.width - 4, text);
-		draw_children(&d, d.tree->first, axis.x, axis.x + d.tree->total * d.per_ns, 0);
+		draw_children(&d, first_of(d.tree), axis.x, axis.x + d.tree->total * d.per_ns, 0);
 		y = d.bottom + d.row + FILE_GAP;
 	}
 	sheet_ticks_linear(&ticks, axis.from, axis.to, (size_t)fmax(2, axis.width / 50));
 	snprintf(title, sizeof title, "time, all ranks and threads added up (%s)", unit.name);
 	sheet_axis_bottom(&s, &axis, &ticks, y - FILE_GAP / 2, y - FILE_GAP / 2, title);
+	y += SHEET_AXIS_HEIGHT + LEGEND_GAP - FILE_GAP / 2;
+	sheet_legend(&s, SHEET_MARGIN, y, a.width, LEGEND_ROWS, items, count, true);
 	return 0;
 }
 
@@ -355,20 +366,20 @@ static int write_data(const void *data, enum plot_data_format format, FILE *out,
 
 	plot_table_begin(&t, out, format, "flame", columns);
 	for (size_t i = 0; i < f->chosen.file_count; i++) {
-		for (uint32_t j = 0; j < f->trees[i].count; j++) {
-			const struct flame_node *n = &f->trees[i].nodes[j];
+		for (uint32_t j = 1; j < f->trees[i].paths.count; j++) {
+			const struct region_tree_node *n = &f->trees[i].paths.nodes[j];
 
 			plot_table_text(&t, f->chosen.files[i].label);
-			plot_table_integer(&t, j);
-			if (n->parent == NO_NODE)
+			plot_table_integer(&t, j - 1);
+			if (n->parent == REGION_TREE_ROOT)
 				plot_table_unknown(&t);
 			else
-				plot_table_integer(&t, n->parent);
-			plot_table_integer(&t, n->depth);
+				plot_table_integer(&t, n->parent - 1);
+			plot_table_integer(&t, n->depth - 1);
 			plot_table_text(&t, f->chosen.pool.names[n->region]);
 			plot_table_integer(&t, (int64_t)n->calls);
-			plot_table_integer(&t, llround(n->total));
-			plot_table_integer(&t, llround(n->total - n->children));
+			plot_table_integer(&t, n->total);
+			plot_table_integer(&t, n->exclusive);
 		}
 	}
 	return plot_table_end(&t, err);

@@ -4,12 +4,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "report/plot_boxes.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
 #include "report/plot_table.h"
+#include "report/region_nest.h"
 
 #define CELLS 1000     /* over the width of the figure: half a point at its usual width */
 #define BOXES_MAX 20000
@@ -66,19 +68,27 @@ static void gantt_release(void *data)
 	free(g);
 }
 
+/* Threads of a rank are often of one name, that of the program: then the index tells which is meant. */
 static char *lane_name(const struct regions *r, uint32_t rank, int64_t thread)
 {
+	const char *of = "";
 	char *name = NULL;
+	bool shared = false;
+	int made;
 
-	for (size_t i = 0; thread >= 0 && i < r->thread_count; i++) {
-		const struct region_thread_row *t = &r->threads[i];
-
-		if (t->rank == rank && t->index == thread && t->name && *t->name)
-			return asprintf(&name, "rank %" PRIu32 " %s", rank, t->name) < 0 ? NULL : name;
-	}
-	if (thread >= 0)
-		return asprintf(&name, "rank %" PRIu32 " thread %" PRId64, rank, thread) < 0 ? NULL : name;
-	return asprintf(&name, "rank %" PRIu32, rank) < 0 ? NULL : name;
+	for (size_t i = 0; thread >= 0 && i < r->thread_count; i++)
+		if (r->threads[i].rank == rank && r->threads[i].index == thread && r->threads[i].name)
+			of = r->threads[i].name;
+	for (size_t i = 0; *of && i < r->thread_count; i++)
+		shared |= r->threads[i].rank == rank && r->threads[i].index != thread && r->threads[i].name &&
+			  strcmp(r->threads[i].name, of) == 0;
+	if (*of && !shared)
+		made = asprintf(&name, "rank %" PRIu32 " %s", rank, of);
+	else if (thread >= 0)
+		made = asprintf(&name, "rank %" PRIu32 " %s %" PRId64, rank, *of ? of : "thread", thread);
+	else
+		made = asprintf(&name, "rank %" PRIu32, rank);
+	return made < 0 ? NULL : name;
 }
 
 static int add_lane(struct gantt_reading *g, uint32_t rank, int64_t thread, struct error *err)
@@ -99,7 +109,7 @@ static int add_lane(struct gantt_reading *g, uint32_t rank, int64_t thread, stru
 }
 
 /* The row of a call: the lowest above the call that it lies in where nothing else is at that time. DEPTH_MAX: none. */
-static uint32_t find_row(const struct gantt_lane *lane, const struct plot_call *c, uint32_t parent_row)
+static uint32_t find_row(const struct gantt_lane *lane, const struct region_call *c, uint32_t parent_row)
 {
 	uint32_t row = parent_row == UINT32_MAX ? 0 : parent_row + 1;
 
@@ -108,7 +118,7 @@ static uint32_t find_row(const struct gantt_lane *lane, const struct plot_call *
 	return row < DEPTH_MAX ? row : DEPTH_MAX;
 }
 
-static int draw_on_row(struct gantt_reading *g, struct gantt_lane *lane, uint32_t row, const struct plot_call *c,
+static int draw_on_row(struct gantt_reading *g, struct gantt_lane *lane, uint32_t row, const struct region_call *c,
 		       struct error *err)
 {
 	struct box box = {.calls = 1, .region = g->c->pooled[g->c->regions->parts[c->part].region]};
@@ -126,7 +136,7 @@ static int draw_on_row(struct gantt_reading *g, struct gantt_lane *lane, uint32_
 	return boxes_add(&g->g->boxes, lane->rows[row], &box, err);
 }
 
-static int take_call(void *context, const struct plot_call *c, struct error *err)
+static int take_call(void *context, const struct region_call *c, struct error *err)
 {
 	struct gantt_reading *g = context;
 	uint32_t rank = g->c->regions->parts[c->part].rank, parent_row;
@@ -141,7 +151,8 @@ static int take_call(void *context, const struct plot_call *c, struct error *err
 		g->hidden++;
 		return 0;
 	}
-	if (index >= g->g->lane_count && add_lane(g, rank, g->nest.lanes[index - g->first_lane].thread, err) < 0)
+	if (index >= g->g->lane_count &&
+	    add_lane(g, rank, g->nest.threads.items[index - g->first_lane].thread, err) < 0)
 		return -1;
 	entry->node = find_row(&g->g->lanes[index], c, parent_row);
 	if (entry->node >= DEPTH_MAX) {
@@ -168,12 +179,12 @@ static void note_what_is_missing(const struct gantt_reading *g, struct warnings 
 
 	if (g->hidden)
 		warnings_add(notes, "%s: the figure has room for %d lanes; %zu are left out: --ranks chooses", r->path,
-			     LANES_MAX, g->first_lane + g->nest.count - LANES_MAX);
+			     LANES_MAX, g->first_lane + g->nest.threads.count - LANES_MAX);
 	if (g->too_deep)
 		warnings_add(notes, "%s: %" PRIu64 " calls found no place in the %d rows of a lane and are left out",
 			     r->path, g->too_deep, DEPTH_MAX);
 	if (g->nest.overlaps)
-		warnings_add(notes, "%s: %" PRIu64 " calls ended after the call that they began in%s", r->path,
+		warnings_add(notes, "%s: calls that ended after the call that they began in: %" PRIu64 "%s", r->path,
 			     g->nest.overlaps,
 			     r->columns & 1u << REGION_THREAD ? "" : "; the file does not tell threads apart");
 }
@@ -187,15 +198,18 @@ static int read_file(struct gantt *g, const struct plot_input *in, size_t file, 
 					.first_lane = g->lane_count,
 					.origin = c->span.first + g->from,
 					.width = g->to - g->from};
-	struct plot_visit visit = {.wanted = c->wanted,
-				   .from = reading.origin,
-				   .to = reading.origin + reading.width,
-				   .call = take_call,
-				   .context = &reading};
+	struct region_visit visit = {.from = reading.origin,
+				     .to = reading.origin + reading.width,
+				     .call = take_call,
+				     .context = &reading};
+	CLEANUP(region_order_release) struct region_order order;
 	int got;
 
+	region_order_init(&order);
 	nest_init(&reading.nest);
-	got = plot_calls_visit(in->files[file], &c->span, &visit, err);
+	got = region_order_by_time(&order, in->files[file], c->wanted, &c->span, err);
+	if (got == 0)
+		got = region_order_visit(&order, &visit, err);
 	if (got == 0)
 		note_what_is_missing(&reading, in->notes);
 	nest_release(&reading.nest);
@@ -208,7 +222,7 @@ static int set_window(struct gantt *g, const struct plot_input *in, struct error
 	int64_t longest = 1;
 
 	for (size_t i = 0; i < g->chosen.file_count; i++) {
-		const struct plot_span *s = &g->chosen.files[i].span;
+		const struct region_span *s = &g->chosen.files[i].span;
 
 		longest = s->last - s->first > longest ? s->last - s->first : longest;
 	}
@@ -269,16 +283,48 @@ static double headings_height(const struct gantt *g)
 	return g->chosen.file_count > 1 ? (double)g->chosen.file_count * (SHEET_TEXT + 5) : 0;
 }
 
+static bool has_merged(const struct gantt *g)
+{
+	for (size_t i = 0; i < g->boxes.count; i++)
+		for (size_t j = 0; j < g->boxes.rows[i].count; j++)
+			if (g->boxes.rows[i].boxes[j].calls > 1 || g->boxes.rows[i].boxes[j].others)
+				return true;
+	return false;
+}
+
+/* By what they took; owned. NULL: out of memory. */
+static struct sheet_legend_item *legend_items(const struct gantt *g, size_t *ret_count)
+{
+	size_t count = g->chosen.pool.name_count;
+	CLEANUP(free_cleanup) uint32_t *order = calloc(count, sizeof *order);
+	struct sheet_legend_item *items = calloc(count, sizeof *items);
+
+	*ret_count = 0;
+	if (!order || !items) {
+		free(items);
+		return NULL;
+	}
+	*ret_count = plot_order(g->totals, count, order);
+	for (size_t i = 0; i < *ret_count; i++)
+		items[i] = (struct sheet_legend_item){g->chosen.pool.names[order[i]],
+						      plot_colour(g->chosen.pool.names[order[i]])};
+	return items;
+}
+
 /* As high as its rows like to be; many rows are lower, and at last there is no higher page. */
 static void gantt_size(const void *data, const struct plot_input *in, double *width, double *height)
 {
 	const struct gantt *g = data;
-	double others =
-		(double)g->lane_count * LANE_GAP + headings_height(g) + SHEET_AXIS_HEIGHT + LEGEND_ROWS * 11 +
-			SHEET_NOTE_HEIGHT + 2 * SHEET_MARGIN + 4 + (in->title ? SHEET_TITLE_HEIGHT : 0);
-	double high = (double)rows_of(g) * ROW_HIGH + others, usual = (double)rows_of(g) * ROW_USUAL + others;
+	size_t count;
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = legend_items(g, &count);
+	double others = (double)g->lane_count * LANE_GAP + headings_height(g) + SHEET_AXIS_HEIGHT + 2 * SHEET_MARGIN +
+			4 + (has_merged(g) ? SHEET_NOTE_HEIGHT : 0) + (in->title ? SHEET_TITLE_HEIGHT : 0);
+	double high, usual;
 
 	*width = *width > 0 ? *width : SHEET_WIDTH;
+	others += sheet_legend_about(*width - 2 * SHEET_MARGIN, LEGEND_ROWS, items, count);
+	high = (double)rows_of(g) * ROW_HIGH + others;
+	usual = (double)rows_of(g) * ROW_USUAL + others;
 	if (!(*height > 0))
 		*height = fmin(fmax(usual, fmin(high, SHEET_HEIGHT)), SHEET_TALLEST);
 }
@@ -320,30 +366,6 @@ static void draw_lane(const struct gantt *g, const struct sheet *s, const struct
 				 row_height);
 	}
 	s->on->line(s->c, axis->x, y + height, axis->x + axis->width, y + height, 0.3, sheet_pale);
-}
-
-static double legend(const struct gantt *g, const struct sheet *s, double y, bool on, struct error *err)
-{
-	size_t count = g->chosen.pool.name_count, n;
-	CLEANUP(free_cleanup) uint32_t *order = calloc(count, sizeof *order);
-	CLEANUP(free_cleanup) struct sheet_legend_item *items = calloc(count, sizeof *items);
-
-	if (!order || !items)
-		return error_set(err, "out of memory for %zu regions", count);
-	n = plot_order(g->totals, count, order);
-	for (size_t i = 0; i < n; i++)
-		items[i] = (struct sheet_legend_item){g->chosen.pool.names[order[i]],
-						      plot_colour(g->chosen.pool.names[order[i]])};
-	return sheet_legend(s, SHEET_MARGIN, y, s->width - 2 * SHEET_MARGIN, LEGEND_ROWS, items, n, on);
-}
-
-static bool has_merged(const struct gantt *g)
-{
-	for (size_t i = 0; i < g->boxes.count; i++)
-		for (size_t j = 0; j < g->boxes.rows[i].count; j++)
-			if (g->boxes.rows[i].boxes[j].calls > 1 || g->boxes.rows[i].boxes[j].others)
-				return true;
-	return false;
 }
 
 /* Lanes from the top; where rows are low, only every so many lanes have their names. */
@@ -394,10 +416,13 @@ static int draw(const void *data, const struct plot_input *in, const struct canv
 	struct sheet_axis axis;
 	struct sheet_ticks ticks;
 	char title[64], note[128];
-	double legend_height = legend(g, &s, 0, false, err), names = names_width(g, &s);
+	size_t count;
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = legend_items(g, &count);
+	double names = names_width(g, &s), legend_width = width - 2 * SHEET_MARGIN, legend_height;
 
-	if (legend_height < 0)
-		return -1;
+	if (!items)
+		return error_set(err, "out of memory for %zu regions", g->chosen.pool.name_count);
+	legend_height = sheet_legend(&s, SHEET_MARGIN, 0, legend_width, LEGEND_ROWS, items, count, false);
 	snprintf(note, sizeof note, "Paler boxes: calls narrower than %.3g %s, merged.",
 		 (double)g->boxes.cell / sheet_unit((double)g->boxes.cell).ns, sheet_unit((double)g->boxes.cell).name);
 	a = sheet_begin(&s, in->title, has_merged(g) ? note : NULL);
@@ -412,7 +437,9 @@ static int draw(const void *data, const struct plot_input *in, const struct canv
 	snprintf(title, sizeof title, "time since the first region began (%s)", unit.name);
 	sheet_axis_bottom(&s, &axis, &ticks, a.y + a.height, a.y, title);
 	draw_lanes(g, &s, &a, &axis, unit.ns);
-	return legend(g, &s, a.y + a.height + SHEET_AXIS_HEIGHT + 4, true, err) < 0 ? -1 : 0;
+	sheet_legend(&s, SHEET_MARGIN, a.y + a.height + SHEET_AXIS_HEIGHT + 4, legend_width, LEGEND_ROWS, items, count,
+		     true);
+	return 0;
 }
 
 static int write_data(const void *data, enum plot_data_format format, FILE *out, struct error *err)

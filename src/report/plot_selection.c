@@ -1,7 +1,22 @@
 #include "report/plot_selection.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void note_what_is_left_out(const struct plot_chosen *c, struct warnings *notes)
+{
+	if (c->span.untimed)
+		warnings_add(notes,
+			     "%s: %" PRIu64 " calls were only counted or added up, without a time of their own: the"
+			     " figure leaves them out",
+			     c->regions->path, c->span.untimed);
+	if (c->span.senseless)
+		warnings_add(notes,
+			     "%s: %" PRIu64 " calls end before they begin, or at no possible time: the figure leaves"
+			     " them out",
+			     c->regions->path, c->span.senseless);
+}
 
 static int choose(struct plot_selection *s, struct plot_chosen *c, const struct plot_input *in, size_t file,
 		  struct error *err)
@@ -10,9 +25,11 @@ static int choose(struct plot_selection *s, struct plot_chosen *c, const struct 
 
 	c->regions = r;
 	c->label = strdup(in->labels[file]);
-	c->wanted = plot_wanted_parts(r, in->query);
+	c->wanted = region_wanted_parts(r, in->query, err);
+	if (!c->wanted)
+		return -1;
 	c->pooled = calloc(r->name_count ? r->name_count : 1, sizeof *c->pooled);
-	if (!c->label || !c->wanted || !c->pooled)
+	if (!c->label || !c->pooled)
 		return error_set(err, "out of memory for %zu regions", r->name_count);
 	for (size_t i = 0; i < r->name_count; i++) {
 		int64_t index = regions_name(&s->pool, r->names[i], err);
@@ -21,7 +38,10 @@ static int choose(struct plot_selection *s, struct plot_chosen *c, const struct 
 			return -1;
 		c->pooled[i] = (uint32_t)index;
 	}
-	return plot_calls_span(in->files[file], c->wanted, &c->span, in->notes, err);
+	if (region_span_read(in->files[file], c->wanted, &c->span, err) < 0)
+		return -1;
+	note_what_is_left_out(c, in->notes);
+	return 0;
 }
 
 int plot_selection_make(struct plot_selection *s, const struct plot_input *in, struct error *err)

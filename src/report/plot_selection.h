@@ -4,14 +4,14 @@
 #define ASSAY_REPORT_PLOT_SELECTION_H
 
 #include "report/plot.h"
-#include "report/plot_calls.h"
+#include "report/region_order.h"
 
 struct plot_chosen {
 	const struct regions *regions; /* of the file, which must outlive this */
 	char *label;
 	bool *wanted;     /* by part */
 	uint32_t *pooled; /* by region of the file: its number over all files */
-	struct plot_span span;
+	struct region_span span;
 };
 
 struct plot_selection {

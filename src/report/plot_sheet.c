@@ -7,12 +7,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/wrap.h"
 
 #define NAME_COLUMNS 200 /* of a name that is drawn: longer ones fit nowhere, and measuring them costs */
 #define SHORTEST_CUT 4   /* bytes that are left of a name: fewer say nothing */
 #define ELLIPSIS "\xe2\x80\xa6"
 #define SWATCH 7.0
-#define LEGEND_ROW 11.0
+#define LETTER 0.6 /* of a text's size: how wide a letter is, taken together */
 #define LEGEND_GAP 10.0
 #define LEGEND_NAME_ROOM 150.0
 
@@ -141,6 +142,11 @@ double sheet_text_width(const struct sheet *s, double size, const char *text)
 	return s->on->text_width(s->c, size, shown.text);
 }
 
+double sheet_text_about(double size, const char *text)
+{
+	return (double)wrap_width(text) * size * LETTER;
+}
+
 struct sheet_area sheet_begin(const struct sheet *s, const char *title, const char *note)
 {
 	struct sheet_area a = {SHEET_MARGIN, SHEET_MARGIN, s->width - 2 * SHEET_MARGIN, s->height - 2 * SHEET_MARGIN};
@@ -225,7 +231,7 @@ double sheet_legend(const struct sheet *s, double x, double y, double width, siz
 
 				snprintf(text, sizeof text, "and %zu more", n - i);
 				if (on)
-					sheet_text(s, at, y + (double)row * LEGEND_ROW + SWATCH, SHEET_SMALL,
+					sheet_text(s, at, y + (double)row * SHEET_LEGEND_ROW + SWATCH, SHEET_SMALL,
 						   CANVAS_LEFT, sheet_grey, more_room, text);
 				break;
 			}
@@ -234,7 +240,7 @@ double sheet_legend(const struct sheet *s, double x, double y, double width, siz
 			at = x;
 		}
 		if (on) {
-			double base = y + (double)row * LEGEND_ROW;
+			double base = y + (double)row * SHEET_LEGEND_ROW;
 
 			sheet_mark(s, at + SWATCH / 2, base + SWATCH / 2, items[i].mark ? SWATCH * 0.38 : SWATCH / 2,
 				   items[i].mark, items[i].colour);
@@ -243,5 +249,22 @@ double sheet_legend(const struct sheet *s, double x, double y, double width, siz
 		}
 		at = end + LEGEND_GAP;
 	}
-	return n ? (double)(row + 1) * LEGEND_ROW : 0;
+	return n ? (double)(row + 1) * SHEET_LEGEND_ROW : 0;
+}
+
+double sheet_legend_about(double width, size_t rows, const struct sheet_legend_item *items, size_t n)
+{
+	double at = 0;
+	size_t row = 0;
+
+	for (size_t i = 0; i < n && row < rows; i++) {
+		double item = SWATCH + 3 + fmin(sheet_text_about(SHEET_SMALL, items[i].text), LEGEND_NAME_ROOM);
+
+		if (at > 0 && at + item > width) {
+			row++;
+			at = 0;
+		}
+		at += item + LEGEND_GAP;
+	}
+	return n ? (double)(row < rows ? row + 1 : rows) * SHEET_LEGEND_ROW : 0;
 }

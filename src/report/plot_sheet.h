@@ -63,6 +63,9 @@ void sheet_text(const struct sheet *s, double x, double y, double size, enum can
 /* The width of a text as sheet_text would draw it in unlimited room. */
 double sheet_text_width(const struct sheet *s, double size, const char *text);
 
+/* About that, a little more rather than less, where nothing can be drawn yet. */
+double sheet_text_about(double size, const char *text);
+
 /* Draws the title (NULL: none) and `note` at the foot (may be NULL), and returns what is left in between. */
 struct sheet_area sheet_begin(const struct sheet *s, const char *title, const char *note);
 
@@ -88,7 +91,11 @@ struct sheet_legend_item {
 	struct canvas_colour colour;
 	size_t mark; /* 0: a square */
 };
+#define SHEET_LEGEND_ROW 11.0
 double sheet_legend(const struct sheet *s, double x, double y, double width, size_t rows,
 		    const struct sheet_legend_item *items, size_t n, bool on);
+
+/* The height that it will take, or a little more, where nothing can be measured yet. */
+double sheet_legend_about(double width, size_t rows, const struct sheet_legend_item *items, size_t n);
 
 #endif

@@ -57,7 +57,7 @@ static int add_up(void *context, unsigned worker, const struct region_block *b, 
 
 	(void)worker, (void)err;
 	for (size_t i = 0; i < b->n; i++)
-		if (plot_call_is_sound(starts[i], ends[i]))
+		if (region_call_is_sound(starts[i], ends[i]))
 			totals[b->part] += (double)(ends[i] - starts[i]);
 	return 0;
 }
@@ -260,7 +260,7 @@ static double y_of(const struct speedup_axes *axes, double value)
 
 static void power_label(char *text, size_t size, double value)
 {
-	if (value >= 10000 || value <= 0.001)
+	if (value > 1e6 || value < 1e-6)
 		snprintf(text, size, "%.0e", value);
 	else if (value >= 1)
 		snprintf(text, size, "%.0f", value);

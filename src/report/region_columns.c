@@ -103,30 +103,41 @@ static double last_end(const struct region_row *r)
 	return r->timed ? (double)r->last_end : NAN;
 }
 
+static bool guessed(const struct region_row *r)
+{
+	return r->approximate;
+}
+
+static bool guessed_std(const struct region_row *r)
+{
+	return r->std_approximate;
+}
+
 #define TIME REGION_COLUMN_TIME
 #define COUNT REGION_COLUMN_COUNT
+#define MOMENT REGION_COLUMN_MOMENT
 
 const struct region_column_desc region_columns[] = {
-	{"calls", COUNT, calls, true, false, "how often it was called"},
-	{"total", TIME, total, true, false, "all its calls together, over ranks and threads"},
-	{"exclusive", TIME, exclusive, true, false, "total without the regions inside it"},
-	{"avg", TIME, average, true, false, "total / calls"},
-	{"min", TIME, shortest, true, false, "the shortest call"},
-	{"max", TIME, longest, true, false, "the longest call"},
-	{"std", TIME, deviation, true, true, "standard deviation of its calls, ddof 0"},
-	{"p50", TIME, p50, true, true, "median"},
-	{"p95", TIME, p95, true, true, "95th percentile"},
-	{"p99", TIME, p99, true, true, "99th percentile"},
-	{"imbalance", REGION_COLUMN_PERCENT, imbalance, true, false, "(max / mean - 1) of the totals of ranks"},
-	{"share", REGION_COLUMN_SHARE, share, true, false, "total / (wall time x ranks)"},
-	{"ranks", COUNT, ranks, true, false, "how many of the selected ranks ran it"},
-	{"dropped", COUNT, dropped, false, false, "calls that found no room"},
-	{"timed", COUNT, timed, false, false, "calls whose time is known"},
-	{"gpu_calls", COUNT, gpu_calls, false, false, "calls with a time on a GPU"},
-	{"gpu_total", TIME, gpu_total, false, false, "their time on GPUs"},
-	{"gpu_avg", TIME, gpu_avg, false, false, "gpu_total / gpu_calls"},
-	{"first_start", TIME, first_start, false, false, "when its first call began, of the file's clock"},
-	{"last_end", TIME, last_end, false, false, "when its last call ended"},
+	{"calls", COUNT, calls, true, NULL, "how often it was called"},
+	{"total", TIME, total, true, NULL, "all its calls together, over ranks and threads"},
+	{"exclusive", TIME, exclusive, true, NULL, "total without the regions inside it"},
+	{"avg", TIME, average, true, NULL, "total / calls"},
+	{"min", TIME, shortest, true, NULL, "the shortest call"},
+	{"max", TIME, longest, true, NULL, "the longest call"},
+	{"std", TIME, deviation, true, guessed_std, "standard deviation of its calls, ddof 0"},
+	{"p50", TIME, p50, true, guessed, "median"},
+	{"p95", TIME, p95, true, guessed, "95th percentile"},
+	{"p99", TIME, p99, true, guessed, "99th percentile"},
+	{"imbalance", REGION_COLUMN_PERCENT, imbalance, true, NULL, "(max / mean - 1) of the totals of ranks"},
+	{"share", REGION_COLUMN_SHARE, share, true, NULL, "total / (wall time x ranks)"},
+	{"ranks", COUNT, ranks, true, NULL, "how many of the selected ranks ran it"},
+	{"dropped", COUNT, dropped, false, NULL, "calls that found no room"},
+	{"timed", COUNT, timed, false, NULL, "calls whose time is known"},
+	{"gpu_calls", COUNT, gpu_calls, false, NULL, "calls with a time on a GPU"},
+	{"gpu_total", TIME, gpu_total, false, NULL, "their time on GPUs"},
+	{"gpu_avg", TIME, gpu_avg, false, NULL, "gpu_total / gpu_calls"},
+	{"first_start", MOMENT, first_start, false, NULL, "when its first call began, of the file's clock"},
+	{"last_end", MOMENT, last_end, false, NULL, "when its last call ended"},
 };
 const size_t region_column_count = sizeof region_columns / sizeof *region_columns;
 

@@ -7,14 +7,20 @@
 
 #include "model/region_table.h"
 
-enum region_column_kind { REGION_COLUMN_TIME, REGION_COLUMN_COUNT, REGION_COLUMN_SHARE, REGION_COLUMN_PERCENT };
+enum region_column_kind {
+	REGION_COLUMN_TIME,
+	REGION_COLUMN_MOMENT, /* of the file's clock */
+	REGION_COLUMN_COUNT,
+	REGION_COLUMN_SHARE,
+	REGION_COLUMN_PERCENT,
+};
 
 struct region_column_desc {
 	const char *name;
 	enum region_column_kind kind;
 	double (*value)(const struct region_row *row); /* ns, a count, a share of 1, percent; NaN: not known */
 	bool usual;                                    /* shown where nobody asks for columns */
-	bool bucketed; /* comes from a histogram where the row is approximate */
+	bool (*approximate)(const struct region_row *row); /* whether it comes from a histogram; NULL: never */
 	const char *meaning;
 };
 

@@ -16,11 +16,23 @@
 
 static struct units_text value_text(double value, const char *unit)
 {
+	if (!*unit && fabs(value) < 1e12 && value == trunc(value))
+		return units_count(value);
 	return strcmp(unit, "ns") == 0 ? figures_value(value * NS, "s") : figures_value(value, unit);
 }
 
 static struct units_text delta_text(double delta, const char *unit)
 {
+	static const struct units_text none = {"0"};
+	struct units_text count;
+
+	if (delta == 0)
+		return none;
+	if (!*unit && fabs(delta) < 1e12 && delta == trunc(delta)) {
+		snprintf(count.text, sizeof count.text, "%c%.*s", delta < 0 ? '-' : '+', (int)sizeof count.text - 2,
+			 units_count(fabs(delta)).text);
+		return count;
+	}
 	return strcmp(unit, "ns") == 0 ? figures_difference(delta * NS, "s") : figures_difference(delta, unit);
 }
 
@@ -28,6 +40,8 @@ static void change_cell(struct table *t, const struct region_diff_row *row)
 {
 	if (row->in_a != row->in_b)
 		table_cell(t, "only in %c", row->in_a ? 'A' : 'B');
+	else if (row->pct == 0)
+		table_cell(t, "0%%");
 	else if (!isnan(row->pct))
 		table_cell(t, "%s", figures_change(1 + row->pct / 100).text);
 	else
@@ -68,7 +82,7 @@ static void put_row(struct table *t, const struct region_diff *d, const struct r
 	table_cell(t, "%s", name.text);
 	table_cell(t, "%s", value_text(row->in_a ? row->a : NAN, unit).text);
 	table_cell(t, "%s", value_text(row->in_b ? row->b : NAN, unit).text);
-	table_cell(t, "%s", isnan(row->delta) ? "-" : delta_text(row->delta, unit).text);
+	table_cell(t, "%s", isnan(row->delta) || !(row->in_a || row->in_b) ? "-" : delta_text(row->delta, unit).text);
 	change_cell(t, row);
 	if (d->judged)
 		verdict_cells(t, row);
@@ -100,6 +114,40 @@ static void put_table(const struct region_diff *d, unsigned width, struct buf *o
 	out->failed |= t.failed;
 }
 
+/* Whether a region's interval is beyond the margin and yet no claim, being one among so many. */
+static bool lost_to_number(const struct region_diff *d)
+{
+	double margin = d->options.margin * 100;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct region_diff_row *row = &d->rows[i];
+
+		if (row->verdict == REGION_UNDECIDED && (row->low > margin || row->high < -margin))
+			return true;
+	}
+	return false;
+}
+
+/* What the repeats could bear at best: the p of n pairs that all agree is 2 / 2^n, that of two groups that do not
+ * overlap 2 / (n + m over n). */
+static void put_what_it_takes(const struct region_diff *d, struct buf *out)
+{
+	double wanted = (1 - d->options.confidence) / (double)d->claims, a = (double)d->runs_a, b = (double)d->runs_b;
+	double groupings = exp(lgamma(a + b + 1) - lgamma(a + 1) - lgamma(b + 1));
+	double best = d->paired ? exp2(1 - (double)d->pairs) : 2 / groupings;
+
+	if (!lost_to_number(d))
+		return;
+	if (best <= wanted)
+		buf_puts(out, " An interval that is beyond the margin is no claim yet among so many.");
+	else if (d->paired)
+		buf_printf(out, " No change, however clear, could hold among so many with %zu pairs: it takes %.0f, or "
+				"fewer regions (--include).", d->pairs, ceil(1 - log2(wanted)));
+	else
+		buf_puts(out, " No change, however clear, could hold among so many with so few runs: it takes more of "
+			      "them, or fewer regions (--include).");
+}
+
 static void put_judge(const struct region_diff *d, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text;
@@ -117,6 +165,7 @@ static void put_judge(const struct region_diff *d, struct buf *out)
 	if (d->claims > 1)
 		buf_printf(&text, " and hold among %zu regions (Holm)", d->claims);
 	buf_puts(&text, ".");
+	put_what_it_takes(d, &text);
 	buf_putc(out, '\n');
 	wrap_append(out, text.text, 0, 0, COLUMNS);
 	out->failed |= text.failed;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "report/json_stream.h"
 #include "report/region_exporter.h"
 
@@ -81,11 +80,8 @@ static int put_block(void *context, unsigned worker, const struct region_block *
 int region_export_csv(const struct region_export *e, FILE *out, struct error *err)
 {
 	struct writing w = {.regions = region_file_regions(e->file), .out = out};
-	CLEANUP(free_cleanup) bool *parts = region_export_parts(e);
-	struct region_scan scan = {.wanted = parts, .workers = 1, .block = put_block, .context = &w};
+	struct region_scan scan = {.wanted = e->wanted, .workers = 1, .block = put_block, .context = &w};
 
-	if (!parts)
-		return error_set(err, "out of memory for %zu regions of ranks", w.regions->part_count);
 	json_stream_raw(out, "rank,region,start_ns,end_ns,duration_ns");
 	for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
 		if (!has(w.regions, i))

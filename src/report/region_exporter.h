@@ -14,6 +14,7 @@
 struct region_export {
 	struct region_file *file;
 	const struct region_query *query;
+	const bool *wanted;        /* the parts that it takes */
 	int64_t zero;              /* formats with times of their own count from here, ns of CLOCK_MONOTONIC */
 	struct warnings *warnings; /* what the format could not hold */
 };
@@ -37,17 +38,6 @@ extern const size_t region_exporter_count;
 /* The exporter of that name, or the one whose extension `path` has; NULL: none. */
 const struct region_exporter *region_exporter_find(const char *name);
 const struct region_exporter *region_exporter_for_path(const char *path);
-
-/* Which parts the query takes, by index; owned, NULL when out of memory. */
-bool *region_export_parts(const struct region_export *e);
-
-/* What the query takes: its calls with times, those without (only added up, or dropped), and when the first one began
- * (0: there are none). Reads the starts of all of them. */
-struct region_export_extent {
-	uint64_t calls, untimed, dropped;
-	int64_t first;
-};
-int region_export_measure(const struct region_export *e, struct region_export_extent *ret, struct error *err);
 
 /* The row of a thread of a rank; NULL: the file does not tell of it. */
 const struct region_thread_row *region_export_thread(const struct regions *r, uint32_t rank, int64_t index);

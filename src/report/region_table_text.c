@@ -16,42 +16,70 @@
 #define NOTE_COLUMNS 2000
 #define PLAIN_WIDTH 100 /* of sentences where it is no terminal */
 
-/* One unit to a column, so that figures can be compared down it: that of its largest. None where nothing is known. */
+/* One unit to a column, so that figures can be compared down it: that of its largest, or a smaller one where some would
+ * be 0.000 in it, unless the largest became too long to be read. `origin` is what moments count from. The name is NULL
+ * where nothing is known. */
 struct unit {
 	const char *name;
-	double ns;
+	double ns, origin;
 };
+
+static bool is_time(const struct region_column_desc *column)
+{
+	return column->kind == REGION_COLUMN_TIME || column->kind == REGION_COLUMN_MOMENT;
+}
+
+#define LONGEST 1e7 /* units that a column's largest figure stays below, where its unit is for the sake of the least */
 
 static struct unit unit_of(const struct region_table *t, const struct region_column_desc *column)
 {
-	static const struct unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	double largest = NAN;
+	static const struct unit units[] = {{"s", 1e9, 0}, {"ms", 1e6, 0}, {"us", 1e3, 0}, {"ns", 1, 0}};
+	const size_t last = sizeof units / sizeof *units - 1;
+	bool moments = column->kind == REGION_COLUMN_MOMENT;
+	double origin = moments ? INFINITY : 0, largest = NAN, least = INFINITY;
+	struct unit unit;
 	size_t i = 0;
 
+	for (size_t k = 0; moments && k < t->count; k++)
+		if (t->rows[k].timed)
+			origin = fmin(origin, (double)t->rows[k].first_start);
 	for (size_t k = 0; k < t->count; k++) {
-		double value = fabs(column->value(&t->rows[k]));
+		double value = fabs(column->value(&t->rows[k]) - origin);
 
 		largest = fmax(largest, value);
+		if (value > 0)
+			least = fmin(least, value);
 	}
 	if (isnan(largest))
-		return (struct unit){NULL, 1};
-	while (i + 1 < sizeof units / sizeof *units && largest < units[i].ns)
+		return (struct unit){NULL, 1, 0};
+	while (i < last && largest < units[i].ns)
 		i++;
-	return units[i];
+	while (i < last && least < units[i].ns / 1000 && largest < units[i + 1].ns * LONGEST)
+		i++;
+	unit = units[i];
+	unit.origin = origin;
+	return unit;
 }
 
-/* Three digits after the point in a column's unit, but no more than a ns has: what is smaller still is shown in its
- * own unit, so that a short call beside a long one is not 0.000. */
+/* Three digits after the point, but no more than a ns has. What is 0.000 in the column's unit all the same is shown in
+ * its own. */
 static void time_cell(struct table *out, double ns, struct unit unit, bool about)
 {
 	const char *sign = about ? "~" : "";
+	double of = fabs(ns) / unit.ns, parts = unit.ns > 1 ? 1000 : 1;
+	double rounded = round(of * parts), whole = floor(rounded / parts);
 
 	if (isnan(ns))
 		table_cell(out, "-");
-	else if (ns != 0 && fabs(ns) < unit.ns / 100)
+	else if (ns == 0)
+		table_cell(out, "%s0", sign);
+	else if (of < 0.001)
 		table_cell(out, "%s%s", sign, units_seconds(ns / 1e9).text);
+	else if (unit.ns > 1)
+		table_cell(out, "%s%s%s.%03.0f", sign, ns < 0 ? "-" : "", units_count(whole).text,
+			   rounded - whole * parts);
 	else
-		table_cell(out, "%s%.*f", sign, unit.ns > 1 ? 3 : 0, ns / unit.ns);
+		table_cell(out, "%s%s%s", sign, ns < 0 ? "-" : "", units_count(whole).text);
 }
 
 static void value_cell(struct table *out, const struct region_row *row, const struct region_column_desc *column,
@@ -61,8 +89,8 @@ static void value_cell(struct table *out, const struct region_row *row, const st
 
 	if (strcmp(column->name, "ranks") == 0 && row->rank < 0)
 		table_cell(out, "%" PRIu64 "/%" PRIu64, row->ranks_with, row->ranks_selected);
-	else if (column->kind == REGION_COLUMN_TIME)
-		time_cell(out, value, unit, row->approximate && column->bucketed);
+	else if (is_time(column))
+		time_cell(out, value - unit.origin, unit, column->approximate && column->approximate(row));
 	else if (isnan(value))
 		table_cell(out, "-");
 	else if (column->kind == REGION_COLUMN_COUNT)
@@ -88,15 +116,41 @@ static bool has_threads(const struct region_table *t)
 	return false;
 }
 
-/* "0 'worker'": the index in the rank's table, and the name where it has one. */
-static void thread_cell(struct table *out, const struct regions *r, const struct region_row *row)
+static int by_thread(const void *a, const void *b)
 {
+	const struct region_thread_row *x = *(const struct region_thread_row *const *)a;
+	const struct region_thread_row *y = *(const struct region_thread_row *const *)b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* For thread_cell: there may be as many threads as rows. NULL when out of memory: they then have no names. */
+static const struct region_thread_row **sort_threads(const struct regions *r)
+{
+	const struct region_thread_row **threads = calloc(r->thread_count + 1, sizeof *threads);
+
+	for (size_t i = 0; threads && i < r->thread_count; i++)
+		threads[i] = &r->threads[i];
+	if (threads)
+		qsort(threads, r->thread_count, sizeof *threads, by_thread);
+	return threads;
+}
+
+/* "0 'worker'": the index in the rank's table, and the name where it has one. */
+static void thread_cell(struct table *out, const struct region_thread_row *const *threads, size_t count,
+			const struct region_row *row)
+{
+	const struct region_thread_row key = {.rank = (uint32_t)row->rank, .index = row->thread}, *wanted = &key;
+	const struct region_thread_row *const *found = NULL;
 	CLEANUP(buf_release) struct buf name;
 
 	buf_init(&name);
-	for (size_t i = 0; i < r->thread_count; i++)
-		if (r->threads[i].rank == row->rank && r->threads[i].index == row->thread)
-			utf8_append_line(&name, r->threads[i].name, NAME_COLUMNS);
+	if (threads && row->thread >= 0)
+		found = bsearch(&wanted, threads, count, sizeof *threads, by_thread);
+	if (found)
+		utf8_append_line(&name, (*found)->name, NAME_COLUMNS);
 	if (row->thread < 0)
 		table_cell(out, "-");
 	else
@@ -107,6 +161,7 @@ static void fill_table(const struct region_table *t, const struct regions *r,
 		       const struct region_column_desc *const *columns, size_t count, struct table *out)
 {
 	bool ranks = t->count > 0 && t->rows[0].rank >= 0, threads = has_threads(t);
+	CLEANUP(free_cleanup) const struct region_thread_row **by_index = threads ? sort_threads(r) : NULL;
 	struct unit units[TABLE_COLUMNS_MAX];
 
 	table_cell(out, "region");
@@ -116,7 +171,7 @@ static void fill_table(const struct region_table *t, const struct regions *r,
 		table_cell(out, "thread");
 	for (size_t k = 0; k < count; k++) {
 		units[k] = unit_of(t, columns[k]);
-		if (columns[k]->kind == REGION_COLUMN_TIME && units[k].name)
+		if (units[k].name && is_time(columns[k]))
 			table_cell(out, "%s [%s]", columns[k]->name, units[k].name);
 		else
 			table_cell(out, "%s", columns[k]->name);
@@ -126,10 +181,33 @@ static void fill_table(const struct region_table *t, const struct regions *r,
 		if (ranks)
 			table_cell(out, "%" PRId64, t->rows[i].rank);
 		if (threads)
-			thread_cell(out, r, &t->rows[i]);
+			thread_cell(out, by_index, r->thread_count, &t->rows[i]);
 		for (size_t k = 0; k < count; k++)
 			value_cell(out, &t->rows[i], columns[k], units[k]);
 	}
+}
+
+/* Whether it has anything to say of these rows. How one rank compares with others is nothing to say. */
+static bool says_something(const struct region_table *t, const struct region_column_desc *column)
+{
+	bool of_ranks = strcmp(column->name, "ranks") == 0 || strcmp(column->name, "imbalance") == 0;
+
+	if (of_ranks && (t->ranks_selected < 2 || (t->count > 0 && t->rows[0].rank >= 0)))
+		return false;
+	for (size_t i = 0; i < t->count; i++)
+		if (!isnan(column->value(&t->rows[i])))
+			return true;
+	return false;
+}
+
+static size_t leave_out_silent(const struct region_table *t, const struct region_column_desc **columns, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (says_something(t, columns[i]))
+			columns[kept++] = columns[i];
+	return kept;
 }
 
 static void put_sentence(struct buf *out, const char *text, const struct region_report_options *o)
@@ -251,7 +329,7 @@ static void put_notes(const struct region_table *t, const struct regions *r, con
 	buf_putc(out, '\n');
 	for (size_t i = 0; i < t->count; i++) {
 		untimed += t->rows[i].calls - t->rows[i].timed;
-		approximate |= t->rows[i].approximate;
+		approximate |= t->rows[i].approximate || t->rows[i].std_approximate;
 	}
 	if (approximate)
 		put_sentence(out,
@@ -281,14 +359,15 @@ int region_table_text(const struct region_table *t, const struct regions *r, con
 	const struct region_column_desc *columns[TABLE_COLUMNS_MAX];
 	size_t before = 1 + (size_t)(t->count > 0 && t->rows[0].rank >= 0) + (size_t)has_threads(t);
 	size_t count = region_columns_choose(o->columns, t->has_gpu, columns, TABLE_COLUMNS_MAX - before);
+	size_t shown = o->columns ? count : leave_out_silent(t, columns, count);
 	char align[TABLE_COLUMNS_MAX + 1] = "lrl";
 	CLEANUP(table_release) struct table table;
 	CLEANUP(buf_release) struct buf text;
 
 	buf_init(&text);
-	table_init(&table, before + count);
-	memset(align + before, 'r', count);
-	fill_table(t, r, columns, count, &table);
+	table_init(&table, before + shown);
+	memset(align + before, 'r', shown);
+	fill_table(t, r, columns, shown, &table);
 	put_summary(t, &text);
 	put_dropped(t, o, &text);
 	if (t->count) {

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "store/hdf5_plugin.h"
 #include "store/region_source.h"
 
 #define IN_RUN_DIRECTORY "regions.h5"
@@ -30,7 +29,7 @@ struct region_file {
 	struct regions regions;
 	struct region_source source;
 	pthread_mutex_t lock; /* of what is below */
-	struct region_h5_reader *reader;
+	struct region_reader *reader;
 	struct window_cache cache[REGION_COLUMNS];
 };
 
@@ -79,17 +78,14 @@ bool region_file_is_one(const char *path)
 	return fd >= 0 && format_of(fd) != FORMAT_OTHER;
 }
 
-static int open_hdf5(struct region_file *f, struct error *err)
+static int open_hdf5(struct region_file *f, int fd, struct error *err)
 {
-	const struct region_plugin *plugin = hdf5_plugin_table(REGION_PLUGIN_SYMBOL, REGION_PLUGIN_VERSION, err);
-	char version[64];
+	struct region_source *s = &f->source;
 
-	if (!plugin || plugin->start(version, sizeof version, err) < 0)
+	if (region_fence_open(f->regions.path, fd, &f->regions, &s->stored, &s->fence, err) < 0)
 		return -1;
-	f->source.plugin = plugin;
-	if (plugin->open(f->regions.path, &f->regions, &f->source.h5, err) < 0)
-		return -1;
-	f->source.window = plugin->window(f->source.h5);
+	s->window = s->stored.window;
+	s->fd = fd;
 	return 0;
 }
 
@@ -97,18 +93,17 @@ static int open_format(struct region_file *f, struct error *err)
 {
 	CLEANUP(fd_cleanup) int fd = open_regular(f->regions.path);
 	enum format format;
+	int result;
 
 	if (fd < 0)
 		return error_set(err, "%s", errno == EINVAL ? "it is no regular file" : strerror(errno));
 	format = format_of(fd);
-	if (format == FORMAT_HDF5)
-		return open_hdf5(f, err);
 	if (format == FORMAT_OTHER)
 		return error_set(err, "it is neither HDF5 nor .spt, so no file of regions");
-	if (region_spt_open(fd, &f->regions, &f->source, err) < 0)
-		return -1;
-	fd = -1;
-	return 0;
+	result = format == FORMAT_HDF5 ? open_hdf5(f, fd, err) : region_spt_open(fd, &f->regions, &f->source, err);
+	if (result == 0)
+		fd = -1;
+	return result;
 }
 
 int region_file_open(const char *path, struct region_file **ret, struct error *err)
@@ -119,11 +114,15 @@ int region_file_open(const char *path, struct region_file **ret, struct error *e
 		return error_set(err, "%s: out of memory", path);
 	regions_init(&f->regions);
 	pthread_mutex_init(&f->lock, NULL);
-	f->source.regions = &f->regions;
-	f->source.fd = -1;
+	region_source_init(&f->source, &f->regions);
 	f->regions.path = path_of(path);
 	if (!f->regions.path)
 		return error_set(err, "%s: out of memory", path);
+	if (fs_is_dir(path) && !fs_exists(f->regions.path))
+		return error_set(err,
+				 "%.250s: no regions are here (no " IN_RUN_DIRECTORY "): its program marked none, they "
+				 "were not recorded, or `assay merge` is yet to put them together",
+				 path);
 	if (open_format(f, err) < 0)
 		return error_prefix(err, "%.250s", f->regions.path);
 	*ret = f;
@@ -137,11 +136,8 @@ void region_file_free(struct region_file *f)
 		return;
 	for (size_t i = 0; i < REGION_COLUMNS; i++)
 		free(f->cache[i].rows);
-	region_source_reader_free(&f->source, f->reader);
-	if (f->source.plugin)
-		f->source.plugin->close(f->source.h5);
-	fd_cleanup(&f->source.fd);
-	free(f->source.offsets);
+	region_source_reader_free(f->reader);
+	region_source_release(&f->source);
 	regions_release(&f->regions);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -172,7 +168,7 @@ static int fill_cache(struct region_file *f, enum region_column column, uint64_t
 	cache->first = first;
 	cache->count = 0;
 	left = left < window ? left : window;
-	if (region_source_read(&f->source, f->reader, column, first, left, cache->rows, err) < 0)
+	if (region_source_read(f->reader, column, first, left, cache->rows, err) < 0)
 		return -1;
 	cache->count = left;
 	return 0;
@@ -184,7 +180,7 @@ static int read_rows(struct region_file *f, enum region_column column, uint64_t 
 	if (!f->reader && region_source_reader(&f->source, &f->reader, err) < 0)
 		return -1;
 	if (count >= f->source.window)
-		return region_source_read(&f->source, f->reader, column, first, count, out, err);
+		return region_source_read(f->reader, column, first, count, out, err);
 	while (count) {
 		const struct window_cache *cache = &f->cache[column];
 		uint64_t skip, step;

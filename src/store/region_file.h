@@ -1,7 +1,7 @@
-/* Reading files of regions: layouts 1, 2 and 3 of the Python package scope-profiler, its .spt, and what assay writes.
+/* Reading files of regions: layouts 1, 2 and 3 of the Python package scope-profiler, its .spt, and assay's own.
  *
- * The HDF5 library is loaded on first use through the plug-in assay-hdf5.so. Nothing is believed of a file: counts,
- * offsets, names and types are checked, and a file of any size is read in bounded memory. */
+ * The HDF5 library reads in a child process (region_fence.h), through the plug-in. Nothing is believed of a file:
+ * counts, offsets, names and types are checked, and a file of any size is read in bounded memory. */
 #ifndef ASSAY_STORE_REGION_FILE_H
 #define ASSAY_STORE_REGION_FILE_H
 

@@ -1,56 +1,55 @@
 /* Reading files of regions: tells the layouts apart and hands out the plug-in's table. The rest is in region_hdf5_*.c;
  * nothing here knows who reads, or what for. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "store/region_hdf5.h"
 
-#define WINDOW 65536u /* rows, where the file suggests nothing better */
-#define WINDOW_MIN 4096u
-#define WINDOW_MAX ((hsize_t)1 << 20)
-#define FACTS_MAX 4096u
 #define NEWEST_SCHEMA 3
 
-void region_h5_close(struct region_h5 *h5)
+static void close_h5(struct region_h5 *h5)
 {
 	if (!h5)
 		return;
 	hdf5_lock();
-	for (size_t i = 0; i < REGION_COLUMNS && !h5->borrowed; i++)
-		hdf5_close(&h5->columns[i].set);
+	for (size_t i = 0; i < REGION_COLUMNS; i++)
+		hdf5_close(&h5->sets[i]);
 	for (size_t i = 0; i < 3; i++)
 		hdf5_close(&h5->open_sets[i]);
-	if (!h5->borrowed)
-		hdf5_close(&h5->file);
+	hdf5_close(&h5->file);
 	H5Eclear2(H5E_DEFAULT);
 	hdf5_unlock();
-	fd_cleanup(&h5->fd);
-	free(h5->carry);
 	free(h5);
 }
 
 static void close_cleanup(struct region_h5 **h5)
 {
-	region_h5_close(*h5);
+	close_h5(*h5);
 }
 
 static int open_file(struct region_h5 *h5, const char *path, struct error *err)
 {
 	CLEANUP(hdf5_close) hid_t access = hdf5_access_list();
+	CLEANUP(hdf5_close) hid_t creation = H5I_INVALID_HID;
+	hsize_t before = 0;
 	struct stat st;
 
-	h5->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (h5->fd < 0 || fstat(h5->fd, &st) < 0)
+	if (stat(path, &st) < 0)
 		return error_set(err, "%s", strerror(errno));
 	h5->file_size = (uint64_t)st.st_size;
 	h5->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-	return h5->file < 0 ? hdf5_failed("open", "it", err) : 0;
+	if (h5->file < 0)
+		return hdf5_failed("open", "it", err);
+	/* Addresses in a file that begins with something else do not count from its beginning. */
+	creation = H5Fget_create_plist(h5->file);
+	if (creation < 0 || H5Pget_userblock(creation, &before) < 0)
+		return hdf5_failed("look at", "the file", err);
+	h5->raw = before == 0;
+	return 0;
 }
 
 /* 1 where the file does not say. */
@@ -86,15 +85,16 @@ struct fact_reader {
 static herr_t read_fact(hid_t at, const char *name, const H5A_info_t *info, void *context)
 {
 	CLEANUP(free_cleanup) char *value = NULL;
+	CLEANUP(free_cleanup) char *key = h5_clean_name(name);
 	struct fact_reader *f = context;
 	int got = h5_attribute_text(at, name, &value, f->err);
 
 	(void)info;
 	if (got <= 0)
 		return got;
-	if (++f->count > FACTS_MAX)
-		return error_set(f->err, "its metadata has more than %u attributes", FACTS_MAX);
-	return regions_set_fact(f->regions, name, value, f->err);
+	if (++f->count > REGION_FACTS_MAX)
+		return error_set(f->err, "its metadata has more than %u attributes", REGION_FACTS_MAX);
+	return key ? regions_set_fact(f->regions, key, value, f->err) : error_set(f->err, "out of memory");
 }
 
 static int read_facts(struct region_h5 *h5, struct regions *r, struct error *err)
@@ -114,46 +114,46 @@ static int read_facts(struct region_h5 *h5, struct regions *r, struct error *err
 	return 0;
 }
 
+/* A window is a chunk of the first column, where that is of a size to be read at once. */
+static void choose_window(struct region_stored *stored)
+{
+	const struct region_piece *start = stored->pieces[REGION_START];
+
+	if (stored->piece_count == 1 && start->kind == REGION_PIECE_CHUNKS &&
+	    start->chunk_rows >= REGION_WINDOW_MIN && start->chunk_rows <= REGION_WINDOW_MAX)
+		stored->window = start->chunk_rows;
+}
+
 static int fill(struct region_h5 *h5, const char *path, struct regions *r, struct error *err)
 {
-	const struct h5_column *start = &h5->columns[REGION_START];
-
 	if (open_file(h5, path, err) < 0 || find_layout(h5, err) < 0 || read_facts(h5, r, err) < 0)
 		return -1;
 	r->layout = h5->layout;
-	if ((h5->layout == 1 ? region_h5_index_old(h5, r, err) : region_h5_index(h5, r, err)) < 0)
+	if (h5->layout == 1)
+		return region_h5_index_old(h5, r, err);
+	if (region_h5_index(h5, r, err) < 0)
 		return -1;
-	h5->window = WINDOW;
-	if (start->chunk >= WINDOW_MIN && start->chunk <= WINDOW_MAX)
-		h5->window = start->chunk;
+	choose_window(h5->stored);
 	return 0;
 }
 
-struct region_h5 *region_h5_new(const struct regions *regions)
+static int open_regions(const char *path, struct regions *regions, struct region_stored *stored,
+			struct region_h5 **ret, struct error *err)
 {
-	struct region_h5 *h5 = calloc(1, sizeof *h5);
-
-	if (!h5)
-		return NULL;
-	h5->regions = regions;
-	h5->fd = -1;
-	h5->file = H5I_INVALID_HID;
-	h5->open_part = SIZE_MAX;
-	for (size_t i = 0; i < REGION_COLUMNS; i++)
-		h5->columns[i].set = H5I_INVALID_HID;
-	for (size_t i = 0; i < 3; i++)
-		h5->open_sets[i] = H5I_INVALID_HID;
-	return h5;
-}
-
-static int open_regions(const char *path, struct regions *regions, struct region_h5 **ret, struct error *err)
-{
-	CLEANUP(close_cleanup) struct region_h5 *h5 = region_h5_new(regions);
+	CLEANUP(close_cleanup) struct region_h5 *h5 = calloc(1, sizeof *h5);
 	struct error trouble = {{0}};
 	int result;
 
 	if (!h5)
 		return error_set(err, "out of memory");
+	h5->regions = regions;
+	h5->stored = stored;
+	h5->file = H5I_INVALID_HID;
+	h5->open_part = SIZE_MAX;
+	for (size_t i = 0; i < REGION_COLUMNS; i++)
+		h5->sets[i] = H5I_INVALID_HID;
+	for (size_t i = 0; i < 3; i++)
+		h5->open_sets[i] = H5I_INVALID_HID;
 	hdf5_lock();
 	result = fill(h5, path, regions, &trouble);
 	hdf5_unlock();
@@ -164,21 +164,13 @@ static int open_regions(const char *path, struct regions *regions, struct region
 	return 0;
 }
 
-static uint64_t window(const struct region_h5 *h5)
-{
-	return h5->window;
-}
-
 extern const struct region_plugin assay_region_plugin;
 
 __attribute__((visibility("default"))) const struct region_plugin assay_region_plugin = {
 	.version = REGION_PLUGIN_VERSION,
 	.start = hdf5_start,
 	.open = open_regions,
-	.close = region_h5_close,
-	.window = window,
-	.reader_new = region_h5_reader_new,
-	.reader_free = region_h5_reader_free,
+	.close = close_h5,
 	.read = region_h5_read,
 	.create = region_h5_create,
 	.chunk = REGION_H5_CHUNK,

@@ -1,8 +1,9 @@
 /* Inside the plug-in: files of regions. region_hdf5.c tells the layouts apart, region_hdf5_old.c knows layout 1,
- * region_hdf5_index.c what layouts 2 and 3 say of their calls, region_hdf5_read.c reads calls of all of them, and
- * region_hdf5_safe.c opens what is in a file without following it anywhere else.
+ * region_hdf5_index.c what layouts 2 and 3 say of their calls, region_hdf5_read.c finds where calls lie and reads them
+ * where that is not simple, and region_hdf5_safe.c opens what is in a file without following it anywhere else.
  *
- * All but region_hdf5_read.c is called with the library's lock held. */
+ * Only the program's fence (region_fence.c) calls what reads: the library crashes on some files. All is called with the
+ * library's lock held. */
 #ifndef ASSAY_STORE_REGION_HDF5_H
 #define ASSAY_STORE_REGION_HDF5_H
 
@@ -15,29 +16,14 @@
 
 #define REGION_H5_CHUNK 65536u /* rows of a chunk that is written */
 
-/* Of a new file that is read; all ids invalid. NULL when out of memory. */
-struct region_h5 *region_h5_new(const struct regions *regions);
-void region_h5_close(struct region_h5 *h5); /* takes the lock */
-
-/* A column of layouts 2 and 3. */
-struct h5_column {
-	hid_t set;
-	hsize_t chunk;          /* rows; 0: not in chunks */
-	bool raw;               /* native int64, and its filters are known: chunks can be read past the library */
-	bool shuffle, deflate;
-};
-
 struct region_h5 {
 	hid_t file;
-	bool borrowed; /* file and columns belong to a writer */
-	int fd;        /* for raw chunks */
 	uint64_t file_size;
+	bool raw; /* addresses in the file count from its beginning, so data can be read past the library */
 	const struct regions *regions;
+	struct region_stored *stored;
 	unsigned layout;
-	struct h5_column columns[REGION_COLUMNS];
-	uint64_t window;
-	bool deltas;    /* layout 3: columns START and END hold start deltas and durations */
-	int64_t *carry; /* layout 3: the start before each window; made on first use */
+	hid_t sets[REGION_COLUMNS]; /* layouts 2 and 3 */
 	/* Layout 1: the sets of the part that was read last. */
 	size_t open_part;
 	hid_t open_sets[3];
@@ -70,6 +56,9 @@ int h5_read_texts(hid_t at, const char *path, hsize_t rows, uint64_t *budget,
 int h5_attribute_integer(hid_t at, const char *name, int64_t *ret, struct error *err);
 int h5_attribute_text(hid_t at, const char *name, char **ret, struct error *err);
 
+/* A name of an object as valid UTF-8, owned; NULL when out of memory. */
+char *h5_clean_name(const char *name);
+
 /* Layout 1, layouts 2 and 3: fill *r. */
 int region_h5_index_old(struct region_h5 *h5, struct regions *r, struct error *err);
 int region_h5_index(struct region_h5 *h5, struct regions *r, struct error *err);
@@ -87,20 +76,17 @@ int h5_read_summaries(hid_t at, const char *path, hsize_t rows, struct region_su
 /* "rank12/regions/NAME", owned; NULL when out of memory. */
 char *region_h5_old_path(const struct regions *r, const struct region_part *part);
 
-/* Looks how a column is stored. */
-void region_h5_column_kind(struct h5_column *column, bool may_be_raw);
+/* Where so many rows of a set lie; REGION_PIECE_FENCED where that is not simple. Its chunks are owned. */
+int region_h5_piece(hid_t set, hsize_t rows, struct region_piece *ret, struct error *err);
 
-int region_h5_reader_new(struct region_h5 *h5, struct region_h5_reader **ret, struct error *err);
-void region_h5_reader_free(struct region_h5_reader *reader);
-int region_h5_read(struct region_h5_reader *reader, enum region_column column, uint64_t first, uint64_t count,
-		   int64_t *out, struct error *err);
+int region_h5_read(struct region_h5 *h5, enum region_column column, uint64_t first, uint64_t count, int64_t *out,
+		   struct error *err);
 
 /* region_hdf5_write.c */
 int region_h5_create(const char *path, unsigned columns, struct region_h5_out **ret, struct error *err);
 int region_h5_write(struct region_h5_out *out, enum region_column column, uint64_t index, const int64_t *rows,
 		    struct error *err);
-int region_h5_written(struct region_h5_out *out, uint64_t rows, const struct regions *regions, struct region_h5 **ret,
-		      struct error *err);
+int region_h5_written(struct region_h5_out *out, uint64_t rows, struct region_stored *stored, struct error *err);
 int region_h5_finish(struct region_h5_out *out, const struct regions *regions, const struct region_summary *summaries,
 		     struct error *err);
 void region_h5_abandon(struct region_h5_out *out);

@@ -7,7 +7,6 @@
 #include "store/region_hdf5.h"
 #include "store/region_parts.h"
 
-#define NAMES_MAX ((hsize_t)16 << 20)
 #define TEXTS_MIN ((uint64_t)256 << 20) /* bytes of all texts of a file; of a large one 4 times its size */
 #define ROWS_MIN 65536u                 /* rows of a table; of a large file one for each of its bytes */
 
@@ -78,7 +77,7 @@ static int read_names(struct index_reader *x, struct error *err)
 
 	if (table_rows(x, path, &x->name_count, err) < 0)
 		return -1;
-	if (x->name_count > NAMES_MAX)
+	if (x->name_count > REGION_NAMES_MAX)
 		return error_set(err, "%s has %" PRIu64 " rows", path, (uint64_t)x->name_count);
 	x->names = calloc(x->name_count + 1, sizeof *x->names);
 	if (!x->names)
@@ -227,27 +226,32 @@ static int read_part_statistics(struct index_reader *x, struct error *err)
 }
 
 /* Opens a column where it is there; *rows of the ones before it, 0: it is the first. */
-static int open_column(struct index_reader *x, enum region_column c, const char *path, bool may_be_raw, hsize_t *rows,
+static int open_column(struct index_reader *x, enum region_column c, const char *path, hsize_t *rows,
 		       struct error *err)
 {
-	struct h5_column *column = &x->h5->columns[c];
-	int has = c <= REGION_END ? 1 : h5_has(x->h5->file, path, err);
+	struct region_h5 *h5 = x->h5;
+	int has = c <= REGION_END ? 1 : h5_has(h5->file, path, err);
+	struct region_piece *piece;
 	hsize_t there = 0;
+	hid_t set;
 
 	if (has <= 0)
 		return has;
-	column->set = h5_open_set(x->h5->file, path, &there, err);
-	if (column->set < 0 || h5_whole_numbers(column->set, path, err) < 0)
+	set = h5->sets[c] = h5_open_set(h5->file, path, &there, err);
+	if (set < 0 || h5_whole_numbers(set, path, err) < 0)
 		return -1;
 	if (c > REGION_START && there != *rows)
 		return error_set(err, "%s has %" PRIu64 " rows, and the first column %" PRIu64, path, (uint64_t)there,
 				 (uint64_t)*rows);
-	if (c <= REGION_END && h5_plausible(column->set, path, there, err) < 0)
+	if (c <= REGION_END && h5_plausible(set, path, there, err) < 0)
 		return -1;
 	*rows = there;
-	region_h5_column_kind(column, may_be_raw);
+	piece = h5->stored->pieces[c] = calloc(1, sizeof *piece);
+	if (!piece)
+		return error_set(err, "out of memory");
+	piece->kind = REGION_PIECE_FENCED;
 	x->r->columns |= 1u << c;
-	return 0;
+	return h5->raw ? region_h5_piece(set, there, piece, err) : 0;
 }
 
 static int open_columns(struct index_reader *x, struct error *err)
@@ -256,20 +260,17 @@ static int open_columns(struct index_reader *x, struct error *err)
 		"events/start_times", "events/end_times",  "events/gpu_durations", "events/call_ids",
 		"events/parent_ids",  "events/thread_ids", "events/task_ids",      "events/await_ns",
 	};
-	struct region_h5 *h5 = x->h5;
-	CLEANUP(hdf5_close) hid_t creation = H5Fget_create_plist(h5->file);
-	hsize_t rows = 0, before = 0;
+	struct region_stored *stored = x->h5->stored;
+	hsize_t rows = 0;
 
-	/* Addresses in a file that begins with something else do not count from its beginning. */
-	if (creation < 0 || H5Pget_userblock(creation, &before) < 0)
-		return hdf5_failed("look at", "the file", err);
-	h5->deltas = h5->layout == 3;
+	stored->deltas = x->h5->layout == 3;
+	stored->piece_count = 1;
 	for (enum region_column c = 0; c < REGION_COLUMNS; c++) {
 		const char *path = paths[c];
 
-		if (h5->deltas && c <= REGION_END)
+		if (stored->deltas && c <= REGION_END)
 			path = c == REGION_START ? "events/start_deltas" : "events/durations";
-		if (open_column(x, c, path, before == 0, &rows, err) < 0)
+		if (open_column(x, c, path, &rows, err) < 0)
 			return -1;
 	}
 	if (rows > INT64_MAX)

@@ -12,6 +12,7 @@
 #define DEPTH_MAX 200u
 #define REGIONS_MAX ((size_t)8 << 20)
 #define NAME_MAX_BYTES 65536u
+#define COLUMNS (1u << REGION_START | 1u << REGION_END | 1u << REGION_GPU)
 
 struct walk {
 	struct region_h5 *h5;
@@ -83,9 +84,11 @@ static int take_text(hid_t group, const char *name, char **text, struct error *e
 	return got < 0 ? -1 : 0;
 }
 
-/* The rows of a column of a region, each set of the right type. */
-static int column_rows(hid_t group, const char *name, const char *region, hsize_t *rows, struct error *err)
+/* The rows of a column of a region, each set of the right type, and where they lie. */
+static int look_at_column(const struct walk *w, hid_t group, enum region_column c, hsize_t *rows, struct error *err)
 {
+	struct region_piece *piece = &w->h5->stored->pieces[c][w->h5->stored->piece_count - 1];
+	const char *name = region_column_name(c), *region = w->name.text;
 	CLEANUP(hdf5_close) hid_t set = h5_open_set(group, name, rows, err);
 	CLEANUP(hdf5_close) hid_t type = set < 0 ? H5I_INVALID_HID : H5Dget_type(set);
 
@@ -93,32 +96,35 @@ static int column_rows(hid_t group, const char *name, const char *region, hsize_
 		return error_prefix(err, "the region %.200s", region);
 	if (H5Tget_class(type) != H5T_INTEGER || H5Tget_size(type) > 8)
 		return error_set(err, "the region %.200s: %s holds no whole numbers", region, name);
-	return 0;
+	piece->kind = REGION_PIECE_FENCED;
+	return w->h5->raw ? region_h5_piece(set, *rows, piece, err) : 0;
 }
 
 static int add_region(struct walk *w, hid_t group)
 {
+	CLEANUP(free_cleanup) char *name = h5_clean_name(w->name.text);
 	int gpu = h5_has(group, "gpu_durations", w->err);
 	struct regions *r = w->regions;
 	struct region_part *part;
 	hsize_t rows = 0, again;
 	int64_t region, line = REGIONS_UNKNOWN;
 
-	if (gpu < 0 || column_rows(group, "start_times", w->name.text, &rows, w->err) < 0)
+	if (gpu < 0 || region_stored_add(w->h5->stored, COLUMNS, w->err) < 0 ||
+	    look_at_column(w, group, REGION_START, &rows, w->err) < 0)
 		return -1;
 	again = rows;
-	if (column_rows(group, "end_times", w->name.text, &again, w->err) < 0)
+	if (look_at_column(w, group, REGION_END, &again, w->err) < 0)
 		return -1;
 	if (again != rows || rows > INT64_MAX - r->call_count)
 		return error_set(w->err, "the region %.200s has %" PRIu64 " starts and %" PRIu64 " ends", w->name.text,
 				 (uint64_t)rows, (uint64_t)again);
 	again = rows;
-	if (gpu && (column_rows(group, "gpu_durations", w->name.text, &again, w->err) < 0 || again != rows))
+	if (gpu && (look_at_column(w, group, REGION_GPU, &again, w->err) < 0 || again != rows))
 		return error_set(w->err, "the region %.200s has %" PRIu64 " calls and %" PRIu64 " gpu_durations",
 				 w->name.text, (uint64_t)rows, (uint64_t)again);
 	if (h5_attribute_integer(group, "source_lineno", &line, w->err) < 0)
 		return -1;
-	region = regions_name(r, w->name.text, w->err);
+	region = name ? regions_name(r, name, w->err) : error_set(w->err, "out of memory for a name");
 	part = region < 0 ? NULL : regions_add_part(r, w->rank, (uint32_t)region, w->err);
 	if (!part)
 		return -1;

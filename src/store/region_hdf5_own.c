@@ -8,9 +8,6 @@
 #include "store/region_hdf5.h"
 #include "wire/regions.h"
 
-#define ROWS_MAX ((hsize_t)1 << 20)      /* of ranks, notes, troubles */
-#define HISTOGRAMS_MAX ((hsize_t)1 << 18)
-
 struct own_reader {
 	struct region_h5 *h5;
 	struct regions *r;
@@ -48,7 +45,7 @@ static int begin(struct own_reader *x, const char *path, struct error *err)
 	set = h5_open_set(x->h5->file, path, &x->rows, err);
 	if (set < 0 || h5_plausible(set, path, x->rows, err) < 0)
 		return -1;
-	if (x->rows > ROWS_MAX)
+	if (x->rows > REGION_ROWS_MAX)
 		return error_set(err, "%s has %" PRIu64 " rows", path, (uint64_t)x->rows);
 	numbers = reallocarray(x->numbers, x->rows + 1, sizeof *numbers);
 	if (!numbers)
@@ -130,16 +127,21 @@ static int read_troubles(struct own_reader *x, struct error *err)
 /* The histograms lie one behind the other in one column. */
 static int read_buckets(struct own_reader *x, const double *units, struct error *err)
 {
-	hsize_t rows = x->rows * REGION_BUCKETS, there = 0, count = REGION_BUCKETS;
+	hsize_t rows = x->rows * REGION_BUCKETS, there = 0, count = REGION_BUCKETS, wanted = 0;
 	CLEANUP(hdf5_close) hid_t set = h5_open_set(x->h5->file, "assay/summarised/buckets", &there, err);
 	CLEANUP(hdf5_close) hid_t in_file = set < 0 ? H5I_INVALID_HID : H5Dget_space(set);
 	CLEANUP(hdf5_close) hid_t in_memory = H5Screate_simple(1, &count, NULL);
 
 	if (set < 0)
 		return -1;
-	if (there != rows || h5_plausible(set, "assay/summarised/buckets", rows, err) < 0)
+	if (there != rows)
 		return error_set(err, "assay/summarised/buckets has %" PRIu64 " rows where %" PRIu64 " are expected",
 				 (uint64_t)there, (uint64_t)rows);
+	/* Chunks in which no part has a histogram are not stored. */
+	for (hsize_t i = 0; i < x->rows; i++)
+		wanted += units[i] > 0;
+	if (wanted && h5_plausible(set, "assay/summarised/buckets", wanted * count, err) < 0)
+		return -1;
 	for (hsize_t i = 0; i < x->rows; i++) {
 		struct region_part *part = &x->r->parts[x->numbers[i]];
 		hsize_t first = i * REGION_BUCKETS;
@@ -165,7 +167,7 @@ static int read_summarised(struct own_reader *x, struct error *err)
 
 	if (has <= 0)
 		return has;
-	if (x->rows > HISTOGRAMS_MAX)
+	if (x->rows > REGION_SUMMARISED_MAX)
 		return error_set(err, "assay/summarised has %" PRIu64 " rows", (uint64_t)x->rows);
 	if (h5_read_summaries(x->h5->file, "assay/summarised/statistics", x->rows, &summaries, err) < 0)
 		return -1;

@@ -190,6 +190,11 @@ static char *clean_text(const char *text, size_t length)
 	return buf_detach(&clean);
 }
 
+char *h5_clean_name(const char *name)
+{
+	return clean_text(name, strlen(name));
+}
+
 static int take_text(const char *text, size_t length, uint64_t *budget, char **ret, struct error *err)
 {
 	length = text ? strnlen(text, length) : 0;

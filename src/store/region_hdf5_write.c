@@ -1,17 +1,17 @@
 /* Writing layout 2: chunks of columns, by several threads, and at the end what says whose calls they are. Chunks are
  * compressed outside the library and its lock. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <libdeflate.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "store/region_hdf5_put.h"
 
-#define LEVEL 1 /* measured: higher ones take several times as long for some percent */
+/* Measured with chunks of 16,384, 65,536 and 262,144 rows at levels 1, 3 and 6 (docs/formats.md): of libdeflate's
+ * levels 3 is the fastest, and 1 is slower and larger; larger chunks win some percent for four times the memory. */
+#define LEVEL 3
 #define CHUNK_BYTES (REGION_H5_CHUNK * sizeof(int64_t))
 
 /* What one thread needs to compress a chunk; kept for the next one. */
@@ -30,10 +30,6 @@ struct region_h5_out {
 	char *path;
 	pthread_mutex_t lock; /* of presses */
 	struct press *presses;
-};
-
-static const char *const names[REGION_COLUMNS] = {
-	"start_times", "end_times", "gpu_durations", "call_ids", "parent_ids", "thread_ids", "task_ids", "await_ns",
 };
 
 static void free_press(struct press *press)
@@ -123,12 +119,14 @@ static int create_sets(struct region_h5_out *out, struct error *err)
 		return hdf5_failed("prepare", "the columns", err);
 	out->events = h5_put_group(out->file, "events", err);
 	for (size_t i = 0; out->events >= 0 && i < REGION_COLUMNS; i++) {
+		const char *name = region_column_name((enum region_column)i);
+
 		if (!(out->columns & 1u << i))
 			continue;
 		out->sets[i] =
-			H5Dcreate2(out->events, names[i], H5T_STD_I64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+			H5Dcreate2(out->events, name, H5T_STD_I64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
 		if (out->sets[i] < 0)
-			return hdf5_failed("make the column", names[i], err);
+			return hdf5_failed("make the column", name, err);
 	}
 	return out->events < 0 ? -1 : 0;
 }
@@ -186,11 +184,11 @@ static int write_packed(struct region_h5_out *out, enum region_column column, ui
 
 	if (end > out->extents[column]) {
 		if (H5Dset_extent(out->sets[column], &end) < 0)
-			return hdf5_failed("extend", names[column], err);
+			return hdf5_failed("extend", region_column_name(column), err);
 		out->extents[column] = end;
 	}
 	if (H5Dwrite_chunk(out->sets[column], H5P_DEFAULT, 0, &offset, size, packed) < 0)
-		return hdf5_failed("write", names[column], err);
+		return hdf5_failed("write", region_column_name(column), err);
 	return 0;
 }
 
@@ -207,52 +205,41 @@ int region_h5_write(struct region_h5_out *out, enum region_column column, uint64
 	size = libdeflate_zlib_compress(press->compressor, press->shuffled, CHUNK_BYTES, press->packed, press->room);
 	hdf5_lock();
 	result = size ? write_packed(out, column, index, press->packed, size, err)
-		      : error_set(err, "a chunk of %s cannot be compressed", names[column]);
+		      : error_set(err, "a chunk of %s cannot be compressed", region_column_name(column));
 	hdf5_unlock();
 	give_press(out, press);
 	return result;
 }
 
-static int open_written(struct region_h5_out *out, uint64_t rows, struct region_h5 *h5, struct error *err)
+static int find_written(struct region_h5_out *out, uint64_t rows, struct region_stored *stored, struct error *err)
 {
 	hsize_t extent = rows;
-	struct stat st;
 
+	stored->piece_count = 1;
 	for (size_t i = 0; i < REGION_COLUMNS; i++) {
 		if (out->sets[i] < 0)
 			continue;
+		stored->pieces[i] = calloc(1, sizeof *stored->pieces[i]);
+		if (!stored->pieces[i])
+			return error_set(err, "out of memory");
 		if (H5Dset_extent(out->sets[i], &extent) < 0)
-			return hdf5_failed("extend", names[i], err);
-		h5->columns[i].set = out->sets[i];
-		region_h5_column_kind(&h5->columns[i], true);
+			return hdf5_failed("extend", region_column_name((enum region_column)i), err);
 	}
 	if (H5Fflush(out->file, H5F_SCOPE_LOCAL) < 0)
 		return hdf5_failed("write", "the columns", err);
-	h5->fd = open(out->path, O_RDONLY | O_CLOEXEC);
-	if (h5->fd < 0 || fstat(h5->fd, &st) < 0)
-		return error_set(err, "what was written cannot be read");
-	h5->file_size = (uint64_t)st.st_size;
-	h5->layout = 2;
-	h5->window = REGION_H5_CHUNK;
+	for (size_t i = 0; i < REGION_COLUMNS; i++)
+		if (stored->pieces[i] && region_h5_piece(out->sets[i], rows, stored->pieces[i], err) < 0)
+			return -1;
 	return 0;
 }
 
-int region_h5_written(struct region_h5_out *out, uint64_t rows, const struct regions *regions, struct region_h5 **ret,
-		      struct error *err)
+int region_h5_written(struct region_h5_out *out, uint64_t rows, struct region_stored *stored, struct error *err)
 {
-	struct region_h5 *h5 = region_h5_new(regions);
 	int result;
 
-	if (!h5)
-		return error_set(err, "out of memory");
-	h5->borrowed = true;
 	hdf5_lock();
-	result = open_written(out, rows, h5, err);
+	result = find_written(out, rows, stored, err);
 	hdf5_unlock();
-	if (result < 0)
-		region_h5_close(h5);
-	else
-		*ret = h5;
 	return result;
 }
 

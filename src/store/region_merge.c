@@ -35,6 +35,8 @@ static void merging_release(struct merging *m)
 	free(m->unusable.of);
 	free(m->by_wall.of);
 	free(m->lossy.of);
+	free(m->refused.of);
+	free(m->refusal);
 }
 
 int merge_progress(struct merging *m, uint64_t work, struct error *err)

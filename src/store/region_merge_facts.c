@@ -106,7 +106,7 @@ int merge_facts(struct merging *m, struct error *err)
 
 /* A sentence about some processes: how many, and which one for example. */
 struct kind {
-	const char *sentence;
+	const char *sentence; /* that goes with one process as with two: "had", not "were" */
 	size_t processes;
 	const char *of;
 };
@@ -114,7 +114,7 @@ struct kind {
 int merge_notes(struct merging *m, struct error *err)
 {
 	const struct kind kinds[] = {
-		{"were killed or still run: what they had recorded is here, and regions that "
+		{"had been killed or still ran: what they had recorded is here, and regions that "
 		 "were open end where they were last seen",
 		 m->killed.processes, m->killed.of},
 		{"recorded too briefly to tell how fast their clock ran: lengths may be wrong by percents",
@@ -133,6 +133,10 @@ int merge_notes(struct merging *m, struct error *err)
 			failed |= regions_add_note(&m->regions, "%zu of %zu processes (%s%s) %s.", kinds[i].processes,
 						   m->job.count, kinds[i].of, kinds[i].processes > 1 ? ", ..." : "",
 						   kinds[i].sentence) < 0;
+	if (m->refused.processes)
+		failed |= regions_add_note(&m->regions, "%zu of %zu processes (%s%s) did not record all threads: %s.",
+					   m->refused.processes, m->job.count, m->refused.of,
+					   m->refused.processes > 1 ? ", ..." : "", m->refusal) < 0;
 	for (size_t i = 0; i < m->job.note_count; i++)
 		failed |= regions_add_note(&m->regions, "%s", m->job.notes[i]) < 0;
 	if (m->damaged > DAMAGED_MAX)
@@ -141,6 +145,11 @@ int merge_notes(struct merging *m, struct error *err)
 		failed |= regions_add_note(&m->regions,
 					   "%" PRIu64 " calls end before they begin; their length is 0 here.",
 					   m->backwards) < 0;
+	if (m->unfilled)
+		failed |= regions_add_note(&m->regions,
+					   "%" PRIu64 " calls were cut off while they were written (by a kill, or "
+					   "longjmp out of a signal handler) and are not here.",
+					   m->unfilled) < 0;
 	if (m->unnamed)
 		failed |= regions_add_note(&m->regions, "%" PRIu64 " regions have no name in the recording.",
 					   m->unnamed) < 0;

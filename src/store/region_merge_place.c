@@ -122,6 +122,8 @@ static int place_block(struct placing *g, const struct region_event *block, uint
 		const struct region_event *e = &block[i];
 		uint32_t use = e->region <= REGION_ID_MAX ? g->use_of[e->region] : UINT32_MAX;
 
+		if (e->kind == REGION_EVENT_CALL && e->region == 0)
+			continue;
 		if (e->kind == REGION_EVENT_CALL) {
 			if (use >= g->file->use_count || g->file->uses[use].id != e->region || left[use] == 0)
 				return error_set(err, "%s: changed while it was read", g->file->path);

@@ -122,7 +122,11 @@ static void look_at(struct survey *s, const struct region_event *e, uint64_t num
 
 	switch (e->kind) {
 	case REGION_EVENT_CALL:
-		if (e->region == 0 || e->region > REGION_ID_MAX) {
+		if (e->region == 0) { /* reserved, and never filled */
+			f->unfilled++;
+			return;
+		}
+		if (e->region > REGION_ID_MAX) {
 			s->damage = "a call of no region";
 			return;
 		}
@@ -249,6 +253,7 @@ static int survey_calls(struct merging *m, struct merge_rank *r, struct survey *
 		r->troubles[i] += facts->troubles[i];
 	if (survey_events(m, s, c, err) < 0)
 		return -1;
+	m->unfilled += f->unfilled;
 	if (!facts->closed && survey_open(m, r, s, c, err) < 0)
 		return -1;
 	if (f->last > s->process->last)
@@ -291,10 +296,26 @@ static int note_process(const struct region_log *l, size_t *processes, char **of
 	return *of ? 0 : error_set(err, "out of memory for a note");
 }
 
+/* Threads that have no part in the recording are told nowhere else. */
+static int judge_refusal(struct merging *m, const struct merge_process *p, struct error *err)
+{
+	for (size_t i = 0; i < p->details.fact_count; i++) {
+		if (strcmp(p->details.facts[i].key, "libassay_refused") != 0)
+			continue;
+		if (!m->refusal)
+			m->refusal = strdup(p->details.facts[i].value);
+		return m->refusal ? note_process(p->log, &m->refused.processes, &m->refused.of, err)
+				  : error_set(err, "out of memory for a note");
+	}
+	return 0;
+}
+
 static int judge_process(struct merging *m, const struct merge_process *p, struct error *err)
 {
 	const struct region_log *l = p->log;
 
+	if (judge_refusal(m, p, err) < 0)
+		return -1;
 	if (l->damage && merge_damage(m, l->damage, err) < 0)
 		return -1;
 	if (!l->closed && note_process(l, &m->killed.processes, &m->killed.of, err) < 0)

@@ -42,6 +42,7 @@ struct merge_file {
 	size_t process;  /* within the rank */
 	char *path;
 	uint64_t events; /* that are good */
+	uint64_t unfilled; /* calls among them that were left while they were written */
 	uint64_t rows;   /* calls among them, and open ones */
 	uint64_t last;   /* of its clock */
 	uint32_t thread; /* of those that no mark tells of */
@@ -91,11 +92,13 @@ struct merging {
 	uint64_t done, all;  /* of work, for progress */
 	uint64_t backwards;  /* calls that end before they begin */
 	uint64_t unnamed;    /* regions without a name */
+	uint64_t unfilled;   /* calls that were left while they were written */
 	size_t damaged;      /* files in notes so far */
 	struct {
 		size_t processes;
 		char *of; /* the first one's name */
-	} killed, uncertain, unusable, by_wall, lossy;
+	} killed, uncertain, unusable, by_wall, lossy, refused;
+	char *refusal; /* what the library said; NULL: nothing */
 };
 
 void merge_rank_release(struct merge_rank *r);

@@ -1,6 +1,6 @@
 /* What the plug-in assay-hdf5.so offers for files of regions: reading layouts 1 to 3, writing 2 and 1.
  *
- * Between the program (region_file.c, region_writer.c, region_layout1.c) and the plug-in (region_hdf5*.c, which alone
+ * Between the program (region_fence.c, region_writer.c, region_layout1.c) and the plug-in (region_hdf5*.c, which alone
  * know HDF5). Functions return 0, or -1 with *err, a sentence that does not name the file. */
 #ifndef ASSAY_STORE_REGION_PLUGIN_H
 #define ASSAY_STORE_REGION_PLUGIN_H
@@ -8,15 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/regions.h"
+#include "store/region_stored.h"
 
 #define REGION_PLUGIN_SYMBOL "assay_region_plugin"
-#define REGION_PLUGIN_VERSION 1 /* of this struct; a plug-in left over from another build is refused */
+#define REGION_PLUGIN_VERSION 2 /* of this struct; a plug-in left over from another build is refused */
 
-struct region_h5;        /* a file that is read; several threads may use it, through a reader each */
-struct region_h5_reader; /* what one thread needs to read calls */
-struct region_h5_out;    /* a file of layout 2 that is written */
-struct region_h5_old;    /* a file of layout 1 that is written */
+/* More of them in a file is an error to those who read it, so nobody writes them. A histogram takes 4 KiB. */
+#define REGION_NAMES_MAX (UINT64_C(16) << 20)
+#define REGION_ROWS_MAX (UINT64_C(1) << 20) /* of ranks, notes and troubles, each */
+#define REGION_SUMMARISED_MAX (UINT64_C(1) << 18)
+#define REGION_FACTS_MAX 4096u
+
+struct region_h5;     /* a file that is read */
+struct region_h5_out; /* a file of layout 2 that is written */
+struct region_h5_old; /* a file of layout 1 that is written */
 
 struct region_plugin {
 	unsigned version;
@@ -24,19 +29,15 @@ struct region_plugin {
 	/* Loads the library; *text says which one. Fails where it is not the one that the plug-in was built for. */
 	int (*start)(char *text, size_t size, struct error *err);
 
-	/* Fills *regions (initialised; but for its path), which must stay where it is until `close`. */
-	int (*open)(const char *path, struct regions *regions, struct region_h5 **ret, struct error *err);
+	/* Reading, by one thread, and behind a fence: the library itself crashes on some files. `open` fills *regions
+	 * and *stored (both initialised; but for the path), which must stay where they are until `close`. */
+	int (*open)(const char *path, struct regions *regions, struct region_stored *stored, struct region_h5 **ret,
+		    struct error *err);
 	void (*close)(struct region_h5 *h5); /* NULL accepted */
 
-	/* In how many rows it is best read: beginning at multiples of this number. */
-	uint64_t (*window)(const struct region_h5 *h5);
-
-	int (*reader_new)(struct region_h5 *h5, struct region_h5_reader **ret, struct error *err);
-	void (*reader_free)(struct region_h5_reader *reader); /* NULL accepted */
-
 	/* The caller has looked that these rows and this column are there. */
-	int (*read)(struct region_h5_reader *reader, enum region_column column, uint64_t first, uint64_t count,
-		    int64_t *out, struct error *err);
+	int (*read)(struct region_h5 *h5, enum region_column column, uint64_t first, uint64_t count, int64_t *out,
+		    struct error *err);
 
 	/* Layout 2. `chunk` rows of a column are written at once, by any thread: compressed by it, and then written
 	 * under the library's lock. The last chunk of a column is given whole, too, what is behind its end as zeros. */
@@ -45,9 +46,8 @@ struct region_plugin {
 	int (*write)(struct region_h5_out *out, enum region_column column, uint64_t index, const int64_t *rows,
 		     struct error *err);
 
-	/* All chunks are written: these columns have so many rows, and can be read until `finish` or `abandon`. */
-	int (*written)(struct region_h5_out *out, uint64_t rows, const struct regions *regions, struct region_h5 **ret,
-		       struct error *err);
+	/* All chunks are written: these columns have so many rows, and lie as *stored (initialised) says. */
+	int (*written)(struct region_h5_out *out, uint64_t rows, struct region_stored *stored, struct error *err);
 
 	/* The index, with summaries[i] for all calls of part i; closes the file and frees *out, also when it fails. */
 	int (*finish)(struct region_h5_out *out, const struct regions *regions, const struct region_summary *summaries,

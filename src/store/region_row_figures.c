@@ -74,7 +74,7 @@ static int approximate(struct row_work *w, const struct row_parts *p, struct reg
 	}
 	if (row_work_tally(w)->coarse)
 		region_spread_add_coarse(spread, row_work_tally(w));
-	row->approximate = true;
+	row->approximate = row->min < row->max; /* between two that are equal there is nothing to guess */
 	row->p50 = region_spread_quantile(spread, 0.50, (double)row->min, (double)row->max);
 	row->p95 = region_spread_quantile(spread, 0.95, (double)row->min, (double)row->max);
 	row->p99 = region_spread_quantile(spread, 0.99, (double)row->min, (double)row->max);
@@ -104,6 +104,7 @@ static int fill_times(struct row_work *w, const struct row_parts *p, bool whole,
 		if (!is_summarised(part))
 			continue;
 		summarised = true;
+		row->std_approximate |= part->summary.minimum < part->summary.maximum && part->buckets;
 		add_summary(row, &total, &part->summary, part->timed);
 		pool(&pooled, (long double)part->timed, (long double)part->summary.total / (long double)part->timed,
 		     squares_of(&part->summary));

@@ -29,6 +29,10 @@ struct row_work {
 	bool looking;                  /* it takes part in this pass */
 	struct region_seek *seeks;     /* ROW_RANKS of them, or NULL */
 	int64_t values[ROW_RANKS];     /* where settled and any call was seen */
+	/* In a table by thread: how long other regions ran inside the calls, where that is known. */
+	uint32_t number;
+	bool inside_known;
+	region_int128 inside;
 	/* Rows of one rank, by thread. */
 	struct row_work **threads; /* by thread, owned by the table */
 	size_t thread_count;

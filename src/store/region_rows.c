@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/region_inside.h"
 #include "store/region_row_figures.h"
 #include "store/region_row_work.h"
 
@@ -126,8 +127,8 @@ static int plan_rows(struct work *w, struct error *err)
 	if (!parts || !names || !w->row_of_part || !w->row_parts || !w->row_first || !w->wanted || !w->part_totals ||
 	    !w->rows)
 		return error_set(err, "out of memory for %zu regions of ranks", part_count);
-	for (size_t i = 0; i < w->r->name_count; i++)
-		names[i] = region_query_takes_name(w->q, w->r->names[i]);
+	if (region_query_names(w->q, (const char *const *)w->r->names, w->r->name_count, names, err) < 0)
+		return -1;
 	count = choose_parts(w, parts, names);
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && parts[to].region == parts[from].region &&
@@ -139,11 +140,10 @@ static int plan_rows(struct work *w, struct error *err)
 	return 0;
 }
 
-/* The row of a thread of a rank, made where there is none; NULL with *err. What is of no known thread is the rank's. */
-static struct row_work *thread_row(struct work *w, struct row_work *of, int64_t thread, struct error *err)
+/* The row of a thread of a rank, or NULL and where it would stand. What is of no known thread is the rank's. */
+static struct row_work *find_thread(struct row_work *of, int64_t thread, size_t *ret_at)
 {
 	size_t low = 0, high = of->thread_count;
-	struct row_work **more, *row;
 
 	if (thread < 0)
 		return of;
@@ -155,8 +155,18 @@ static struct row_work *thread_row(struct work *w, struct row_work *of, int64_t 
 		else
 			high = middle;
 	}
-	if (low < of->thread_count && of->threads[low]->thread == thread)
-		return of->threads[low];
+	*ret_at = low;
+	return low < of->thread_count && of->threads[low]->thread == thread ? of->threads[low] : NULL;
+}
+
+/* The same, made where there is none; NULL with *err. */
+static struct row_work *thread_row(struct work *w, struct row_work *of, int64_t thread, struct error *err)
+{
+	size_t low = 0;
+	struct row_work **more, *row = find_thread(of, thread, &low);
+
+	if (row)
+		return row;
 	if (w->thread_rows == THREAD_ROWS_MAX) {
 		error_set(err, "%s has more than %u regions of threads", w->r->path, THREAD_ROWS_MAX);
 		return NULL;
@@ -376,6 +386,83 @@ static int add_note(struct region_table *t, char *text, struct error *err)
 	return 0;
 }
 
+struct numbered {
+	struct work *w;
+	struct row_work **rows; /* by number */
+	uint32_t count;
+};
+
+static uint32_t number_of(void *context, size_t part, int64_t thread)
+{
+	struct numbered *n = context;
+	size_t at = n->w->row_of_part[part], unused;
+	struct row_work *row = at == NO_ROW ? NULL : find_thread(n->w->rows[at], thread, &unused);
+
+	return row ? row->number : UINT32_MAX;
+}
+
+static void add_inside(void *context, uint32_t number, int64_t duration)
+{
+	struct numbered *n = context;
+
+	n->rows[number]->inside += duration;
+}
+
+static void number_rows(struct numbered *n)
+{
+	for (size_t i = 0; i < n->w->row_count; i++) {
+		for (size_t k = 0; k <= n->w->rows[i]->thread_count; k++) {
+			struct row_work *of = n->w->rows[i];
+			struct row_work *row = k < of->thread_count ? of->threads[k] : of;
+
+			row->number = n->count;
+			n->rows[n->count++] = row;
+		}
+	}
+}
+
+/* What other regions took inside the calls of rows by thread; why it is not known becomes a note. */
+static int find_inside(struct region_file *f, struct work *w, struct region_table *t, struct error *err)
+{
+	const unsigned needed = 1u << REGION_CALL | 1u << REGION_PARENT;
+	CLEANUP(free_cleanup) struct row_work **rows = calloc(w->row_count + w->thread_rows + 1, sizeof *rows);
+	struct numbered n = {.w = w, .rows = rows};
+	const struct region_inside in = {.row_of = number_of, .add = add_inside, .context = &n};
+
+	if (!rows)
+		return error_set(err, "out of memory for %zu rows", w->row_count + w->thread_rows);
+	if ((w->r->columns & needed) != needed)
+		return w->thread_rows == 0 ? 0 : add_note(t, strdup("exclusive times of threads are not known: the "
+								    "file does not say which call was made in which"),
+							  err);
+	number_rows(&n);
+	for (size_t i = 0; i < w->r->rank_count; i++) {
+		uint32_t rank = w->r->ranks[i];
+		char *why = NULL;
+
+		if (!region_query_takes_rank(w->q, rank))
+			continue;
+		if (region_inside_rank(f, rank, &in, &why, err) < 0)
+			return -1;
+		for (uint32_t k = 0; k < n.count; k++)
+			rows[k]->inside_known |= rows[k]->rank == rank && !why;
+		if (why && add_note(t, why, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of one by thread. That of no known thread also has what the file only added up, which no parent is known of. */
+static double exclusive_of(struct row_work *row, const struct region_row *shown)
+{
+	const struct region_tally *tally = row_work_tally(row);
+
+	if (row->thread < 0 && row->thread_count == 0)
+		return shown->exclusive;
+	return row->inside_known && tally->count && tally->count == shown->timed
+		       ? (double)(tally->sum - row->inside) : NAN;
+}
+
 static int put_row(struct work *w, size_t i, struct row_work *row, struct region_table *t, struct error *err)
 {
 	bool whole = w->by != REGION_ROWS_BY_THREAD;
@@ -394,8 +481,9 @@ static int put_row(struct work *w, size_t i, struct row_work *row, struct region
 		/* What no thread's row has. */
 		for (size_t k = 0; k < row->thread_count; k++)
 			ret->calls -= row_work_tally(row->threads[k])->count;
-		ret->exclusive = NAN;
 	}
+	if (!whole)
+		ret->exclusive = exclusive_of(row, ret);
 	ret->ranks_selected = row->rank < 0 ? t->ranks_selected : 1;
 	wall = (double)t->wall * (double)ret->ranks_with;
 	if (ret->timed && wall > 0)
@@ -485,7 +573,8 @@ int region_rows_within(struct region_file *f, const struct region_query *q, enum
 		w.bounds[i].last = INT64_MIN;
 	}
 	if (plan_rows(&w, err) < 0 || scan(f, &w, false, err) < 0 || each_row(&w, settle_row, err) < 0 ||
-	    find_percentiles(f, &w, err) < 0 || fill_table(&w, &table, err) < 0)
+	    find_percentiles(f, &w, err) < 0 ||
+	    (by == REGION_ROWS_BY_THREAD && find_inside(f, &w, &table, err) < 0) || fill_table(&w, &table, err) < 0)
 		return -1;
 	region_table_release(ret);
 	*ret = table;

@@ -12,30 +12,6 @@
 
 #define WORKERS_MAX 16u
 
-int region_source_reader(const struct region_source *s, struct region_h5_reader **ret, struct error *err)
-{
-	return s->plugin ? s->plugin->reader_new(s->h5, ret, err) : 0;
-}
-
-void region_source_reader_free(const struct region_source *s, struct region_h5_reader *reader)
-{
-	if (s->plugin)
-		s->plugin->reader_free(reader);
-}
-
-int region_source_read(const struct region_source *s, struct region_h5_reader *reader, enum region_column column,
-		       uint64_t first, uint64_t count, int64_t *out, struct error *err)
-{
-	if (!(s->regions->columns & 1u << column)) {
-		for (uint64_t i = 0; i < count; i++)
-			out[i] = REGIONS_UNKNOWN;
-		return 0;
-	}
-	if (s->plugin)
-		return s->plugin->read(reader, column, first, count, out, err);
-	return region_spt_read(s, column, first, count, out, err);
-}
-
 unsigned region_file_workers(void)
 {
 	cpu_set_t set;
@@ -46,11 +22,11 @@ unsigned region_file_workers(void)
 
 /* What all workers share. */
 struct shared {
-	const struct region_source *source;
+	struct region_source *source;
 	const struct region_scan *scan;
 	unsigned columns;
-	uint64_t windows;
-	_Atomic uint64_t next;
+	_Atomic uint64_t next; /* window */
+	uint64_t end;          /* behind the last window */
 	atomic_bool stop;
 	pthread_mutex_t lock;
 	struct error *err; /* of the first that failed; under the lock */
@@ -60,7 +36,7 @@ struct shared {
 struct worker {
 	struct shared *shared;
 	unsigned number;
-	struct region_h5_reader *reader;
+	struct region_reader *reader;
 	int64_t *rows[REGION_COLUMNS];
 	pthread_t thread;
 	bool started;
@@ -120,7 +96,7 @@ static int scan_window(struct worker *w, uint64_t index, struct error *err)
 	if (!wanted_span(s, from, to, &first, &end))
 		return 0;
 	for (unsigned c = 0; c < REGION_COLUMNS; c++)
-		if (w->rows[c] && region_source_read(s->source, w->reader, (enum region_column)c, first, end - first,
+		if (w->rows[c] && region_source_read(w->reader, (enum region_column)c, first, end - first,
 						     w->rows[c], err) < 0)
 			return -1;
 	return give_blocks(w, first, end, err);
@@ -142,7 +118,7 @@ static int work(struct worker *w, struct error *err)
 	while (!atomic_load(&s->stop)) {
 		uint64_t index = atomic_fetch_add(&s->next, 1);
 
-		if (index >= s->windows)
+		if (index >= s->end)
 			break;
 		if (scan_window(w, index, err) < 0)
 			return -1;
@@ -166,7 +142,7 @@ static void *run_worker(void *context)
 	}
 	for (unsigned c = 0; c < REGION_COLUMNS; c++)
 		free(w->rows[c]);
-	region_source_reader_free(s->source, w->reader);
+	region_source_reader_free(w->reader);
 	return NULL;
 }
 
@@ -182,18 +158,37 @@ static void start_workers(struct worker *workers, unsigned count)
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-int region_source_scan(const struct region_source *source, const struct region_scan *scan, struct error *err)
+/* From the first to the last window with wanted calls: whoever goes from rank to rank does not see all parts for each.
+ * False: there are none. */
+static bool find_windows(const struct region_source *source, const struct region_scan *scan, uint64_t *ret_from,
+			 uint64_t *ret_end)
+{
+	const struct region_part *parts = source->regions->parts;
+	size_t first = 0, end = source->regions->part_count;
+
+	while (first < end && (!is_wanted(scan, first) || !parts[first].count))
+		first++;
+	while (end > first && (!is_wanted(scan, end - 1) || !parts[end - 1].count))
+		end--;
+	if (first == end)
+		return false;
+	*ret_from = parts[first].first / source->window;
+	*ret_end = (parts[end - 1].first + parts[end - 1].count - 1) / source->window + 1;
+	return true;
+}
+
+int region_source_scan(struct region_source *source, const struct region_scan *scan, struct error *err)
 {
 	struct shared s = {.source = source, .scan = scan, .lock = PTHREAD_MUTEX_INITIALIZER, .err = err};
 	struct worker workers[WORKERS_MAX] = {{0}};
 	unsigned count = scan->workers < 1 ? 1 : scan->workers < WORKERS_MAX ? scan->workers : WORKERS_MAX;
-	uint64_t calls = source->regions->call_count;
+	uint64_t from;
 
-	if (calls == 0)
+	if (!find_windows(source, scan, &from, &s.end))
 		return 0;
 	s.columns = scan->columns | 1u << REGION_START | 1u << REGION_END;
-	s.windows = (calls - 1) / source->window + 1;
-	count = s.windows < count ? (unsigned)s.windows : count;
+	atomic_init(&s.next, from);
+	count = s.end - from < count ? (unsigned)(s.end - from) : count;
 	for (unsigned i = 0; i < count; i++)
 		workers[i] = (struct worker){.shared = &s, .number = i};
 	start_workers(workers, count);

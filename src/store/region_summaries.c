@@ -14,7 +14,7 @@ struct partial {
  * from block to block, so no two blocks have one sum of both, and the sums are in the order of the rows. So they can be
  * put together in that order, and the same calls always give the same last digits. */
 struct partials {
-	const struct region_source *source;
+	struct region_source *source;
 	struct partial *items;
 };
 
@@ -106,7 +106,7 @@ static void join_part(const struct partials *p, size_t index, struct region_summ
 	*ret = all.summary;
 }
 
-int region_summaries(const struct region_source *source, struct region_summary **ret, struct error *err)
+int region_summaries(struct region_source *source, struct region_summary **ret, struct error *err)
 {
 	const struct regions *r = source->regions;
 	CLEANUP(free_cleanup) struct region_summary *summaries = calloc(r->part_count + 1, sizeof *summaries);

@@ -5,6 +5,6 @@
 #include "store/region_source.h"
 
 /* *ret (owned): one for each part, of its calls in the columns and of those that were only added up. */
-int region_summaries(const struct region_source *source, struct region_summary **ret, struct error *err);
+int region_summaries(struct region_source *source, struct region_summary **ret, struct error *err);
 
 #endif

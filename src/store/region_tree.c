@@ -1,27 +1,37 @@
 #include "store/region_tree.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "model/region_tally.h"
 
 #define NONE UINT32_MAX
 #define RESOLVED (UINT32_C(1) << 31)
 #define VISITING (UINT32_C(1) << 30)
-#define CALLS_MAX (UINT64_C(1) << 28) /* of a rank: 2 GiB */
-#define SPARSE 4u                     /* so many ids may there be to a call */
+#define IN_MEMORY_MAX ((size_t)64 << 20) /* bytes of notes on calls that are not put into a file */
+#define SPARSE 8u			 /* so many ids may there be to a call */
+
+/* What is known of a call: that around it, NONE; its region, then RESOLVED | its node. NONE: no such call. */
+struct note {
+	uint32_t parent, node;
+};
 
 struct reading {
 	const struct regions *r;
 	struct region_tree *tree;
 	const bool *names; /* which are asked for */
-	bool *wanted;      /* parts of the rank */
+	bool *wanted;	   /* parts of the rank */
+	size_t *by_rank;   /* parts, in the order of ranks: those of the rank stand from `from` to `to` */
+	size_t from, to;
 	int64_t least, most; /* ids of calls */
-	/* By id - least: the parent's, NONE; the call's region, then RESOLVED | its node. NONE: no such call. */
-	uint32_t *parents, *nodes;
-	size_t count;
+	struct note *notes;  /* by id - least */
+	size_t count, bytes;
 };
 
 static int take_ids(void *context, unsigned worker, const struct region_block *b, struct error *err)
@@ -48,9 +58,11 @@ static int take_parents(void *context, unsigned worker, const struct region_bloc
 	for (size_t i = 0; i < b->n; i++) {
 		if (ids[i] < 0)
 			continue;
-		in->nodes[ids[i] - in->least] = in->r->parts[b->part].region;
-		if (parents[i] >= in->least && parents[i] <= in->most)
-			in->parents[ids[i] - in->least] = (uint32_t)(parents[i] - in->least);
+		in->notes[ids[i] - in->least] = (struct note){
+			.parent = parents[i] >= in->least && parents[i] <= in->most ? (uint32_t)(parents[i] - in->least)
+										    : NONE,
+			.node = in->r->parts[b->part].region,
+		};
 	}
 	return 0;
 }
@@ -69,24 +81,25 @@ static int enter(struct reading *in, uint32_t parent, uint32_t region, uint32_t 
  * way up each call's parent is turned around, to its child. */
 static int resolve(struct reading *in, uint32_t call, struct error *err)
 {
+	struct note *notes = in->notes;
 	uint32_t child = NONE, node = REGION_TREE_ROOT;
 
-	while (call != NONE && in->nodes[call] != NONE && !(in->nodes[call] & (RESOLVED | VISITING))) {
-		uint32_t up = in->parents[call];
+	while (call != NONE && notes[call].node != NONE && !(notes[call].node & (RESOLVED | VISITING))) {
+		uint32_t up = notes[call].parent;
 
-		in->nodes[call] |= VISITING;
-		in->parents[call] = child;
+		notes[call].node |= VISITING;
+		notes[call].parent = child;
 		child = call;
 		call = up;
 	}
 	/* One that is being visited is its own ancestor in a damaged file: the way ends there as at an outermost. */
-	if (call != NONE && in->nodes[call] != NONE && in->nodes[call] & RESOLVED)
-		node = in->nodes[call] & ~RESOLVED;
+	if (call != NONE && notes[call].node != NONE && notes[call].node & RESOLVED)
+		node = notes[call].node & ~RESOLVED;
 	while (child != NONE) {
-		if (enter(in, node, in->nodes[child] & ~VISITING, &node, err) < 0)
+		if (enter(in, node, notes[child].node & ~VISITING, &node, err) < 0)
 			return -1;
-		in->nodes[child] = RESOLVED | node;
-		child = in->parents[child];
+		notes[child].node = RESOLVED | node;
+		child = notes[child].parent;
 	}
 	return 0;
 }
@@ -99,13 +112,16 @@ static int take_times(void *context, unsigned worker, const struct region_block 
 	uint32_t region = in->r->parts[b->part].region;
 
 	(void)worker;
-	for (size_t i = 0; i < b->n && in->names[region]; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		uint32_t node;
 
-		if (ids[i] >= in->least && ids[i] <= in->most && in->nodes[ids[i] - in->least] != NONE)
-			node = in->nodes[ids[i] - in->least] & ~RESOLVED;
-		else if (enter(in, REGION_TREE_ROOT, region, &node, err) < 0)
+		if (in->notes && ids[i] >= in->least && ids[i] <= in->most) {
+			if (resolve(in, (uint32_t)(ids[i] - in->least), err) < 0)
+				return -1;
+			node = in->notes[ids[i] - in->least].node & ~RESOLVED;
+		} else if (enter(in, REGION_TREE_ROOT, region, &node, err) < 0) {
 			return -1;
+		}
 		region_tree_add(in->tree, node, region_duration(starts[i], ends[i]));
 	}
 	return 0;
@@ -124,76 +140,145 @@ static int scan(struct region_file *f, struct reading *in, bool parents,
 	return region_file_scan(f, &scan, err);
 }
 
+/* All blocks of the file are there, so that a full disk is an error here and no signal later. */
+static int map_notes(struct reading *in, struct error *err)
+{
+	CLEANUP(fd_cleanup) int fd = -1;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS, problem = 0;
+	void *at;
+
+	in->bytes = (in->count + 1) * sizeof *in->notes;
+	if (in->bytes > IN_MEMORY_MAX) {
+		fd = fs_open_unnamed();
+		problem = fd < 0 ? -fd : posix_fallocate(fd, 0, (off_t)in->bytes);
+		flags = MAP_SHARED;
+	}
+	if (problem)
+		return error_set(err, "%s: no temporary file of %zu bytes for the paths of its calls: %s", in->r->path,
+				 in->bytes, strerror(problem));
+	at = mmap(NULL, in->bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (at == MAP_FAILED)
+		return error_set(err, "%s: no memory for the paths of %zu calls: %s", in->r->path, in->count,
+				 strerror(errno));
+	in->notes = at;
+	memset(in->notes, 0xff, in->bytes);
+	return 0;
+}
+
 static int make_room(struct reading *in, uint64_t calls, uint32_t rank, struct error *err)
 {
 	uint64_t ids = in->least > in->most ? 0 : (uint64_t)(in->most - in->least) + 1;
 
-	if (calls > CALLS_MAX)
-		return error_set(err, "%s: rank %" PRIu32 " has %" PRIu64 " calls, too many for a tree; --ranks leaves "
-				      "it out", in->r->path, rank, calls);
-	if (ids > SPARSE * calls + 1024)
-		return error_set(err, "%s: rank %" PRIu32 " has calls numbered from %" PRId64 " to %" PRId64 ", which "
-				      "is too far apart for a tree", in->r->path, rank, in->least, in->most);
+	if (ids / SPARSE > calls + 1024 || ids >= NONE)
+		return error_set(err,
+				 "%s: the calls of rank %" PRIu32 " are not numbered so that their paths could be "
+				 "found (from %" PRId64 " to %" PRId64 "); --ranks leaves it out",
+				 in->r->path, rank, in->least, in->most);
 	in->count = (size_t)ids;
-	in->parents = malloc((in->count + 1) * sizeof *in->parents);
-	in->nodes = malloc((in->count + 1) * sizeof *in->nodes);
-	if (!in->parents || !in->nodes)
-		return error_set(err, "out of memory for the parents of %" PRIu64 " calls", ids);
-	memset(in->parents, 0xff, in->count * sizeof *in->parents);
-	memset(in->nodes, 0xff, in->count * sizeof *in->nodes);
-	return 0;
+	return map_notes(in, err);
 }
 
-static int read_rank(struct region_file *f, struct reading *in, uint32_t rank, struct error *err)
+/* Marks the parts of the rank, of all regions or of those asked for; returns their calls. */
+static uint64_t choose(struct reading *in, bool all)
 {
 	uint64_t calls = 0;
+
+	for (size_t k = in->from; k < in->to; k++) {
+		const struct region_part *part = &in->r->parts[in->by_rank[k]];
+		bool wanted = all || in->names[part->region];
+
+		in->wanted[in->by_rank[k]] = wanted;
+		calls += wanted ? part->count : 0;
+	}
+	return calls;
+}
+
+static int compare_ranks(const void *a, const void *b, void *parts)
+{
+	const struct region_part *x = (const struct region_part *)parts + *(const size_t *)a;
+	const struct region_part *y = (const struct region_part *)parts + *(const size_t *)b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static void sort_by_rank(struct reading *in)
+{
+	for (size_t i = 0; i < in->r->part_count; i++)
+		in->by_rank[i] = i;
+	if (in->r->part_count)
+		qsort_r(in->by_rank, in->r->part_count, sizeof *in->by_rank, compare_ranks, in->r->parts);
+}
+
+/* Ranks must come in ascending order. */
+static void go_to_rank(struct reading *in, uint32_t rank)
+{
+	const struct region_part *parts = in->r->parts;
+
+	for (size_t k = in->from; k < in->to; k++)
+		in->wanted[in->by_rank[k]] = false;
+	for (in->from = in->to; in->from < in->r->part_count && parts[in->by_rank[in->from]].rank < rank;)
+		in->from++;
+	for (in->to = in->from; in->to < in->r->part_count && parts[in->by_rank[in->to]].rank == rank;)
+		in->to++;
+}
+
+/* Those left out are read, too, for what is around others. */
+static int read_rank(struct region_file *f, struct reading *in, uint32_t rank, struct error *err)
+{
+	uint64_t calls;
 	int got;
 
 	in->least = INT64_MAX;
 	in->most = INT64_MIN;
-	for (size_t i = 0; i < in->r->part_count; i++) {
-		in->wanted[i] = in->r->parts[i].rank == rank;
-		calls += in->wanted[i] ? in->r->parts[i].count : 0;
-	}
-	if (calls == 0)
+	if (choose(in, false) == 0)
 		return 0;
+	calls = choose(in, true);
 	got = scan(f, in, false, take_ids, err);
 	if (got == 0)
 		got = make_room(in, calls, rank, err);
 	if (got == 0)
 		got = scan(f, in, true, take_parents, err);
-	for (size_t i = 0; got == 0 && i < in->count; i++)
-		got = resolve(in, (uint32_t)i, err);
+	choose(in, false);
 	if (got == 0)
 		got = scan(f, in, false, take_times, err);
-	free(in->parents);
-	free(in->nodes);
-	in->parents = in->nodes = NULL;
+	if (in->notes)
+		munmap(in->notes, in->bytes);
+	in->notes = NULL;
 	return got;
 }
 
-int region_tree_read(struct region_file *f, const struct region_query *q, struct region_tree *ret, struct error *err)
+bool region_tree_is_known(const struct regions *r)
+{
+	unsigned needed = 1u << REGION_CALL | 1u << REGION_PARENT;
+
+	return (r->columns & needed) == needed;
+}
+
+static int read_tree(struct region_file *f, const struct region_query *q, bool flat, struct region_tree *ret,
+		     struct error *err)
 {
 	const struct regions *r = region_file_regions(f);
 	CLEANUP(region_tree_release) struct region_tree tree;
 	CLEANUP(free_cleanup) bool *names = calloc(r->name_count + 1, sizeof *names);
 	CLEANUP(free_cleanup) bool *wanted = calloc(r->part_count + 1, sizeof *wanted);
-	struct reading in = {.r = r, .tree = &tree, .names = names, .wanted = wanted};
-	unsigned needed = 1u << REGION_CALL | 1u << REGION_PARENT;
+	CLEANUP(free_cleanup) size_t *by_rank = calloc(r->part_count + 1, sizeof *by_rank);
+	struct reading in = {.r = r, .tree = &tree, .names = names, .wanted = wanted, .by_rank = by_rank};
 
 	region_tree_init(&tree);
-	if ((r->columns & needed) != needed)
-		return error_set(err, "%s does not say which call was made in which (it has no parent ids), and times "
-				      "alone do not tell", r->path);
-	if (!names || !wanted)
+	if (!names || !wanted || !by_rank)
 		return error_set(err, "out of memory for %zu regions of ranks", r->part_count);
-	for (size_t i = 0; i < r->name_count; i++)
-		names[i] = region_query_takes_name(q, r->names[i]);
-	for (size_t i = 0; i < r->rank_count; i++)
-		if (region_query_takes_rank(q, r->ranks[i]) && read_rank(f, &in, r->ranks[i], err) < 0)
-			return -1;
-	if (region_tree_finish(&tree, err) < 0)
+	if (region_query_names(q, (const char *const *)r->names, r->name_count, names, err) < 0)
 		return -1;
+	sort_by_rank(&in);
+	for (size_t i = 0; i < r->rank_count; i++) {
+		if (!region_query_takes_rank(q, r->ranks[i]))
+			continue;
+		go_to_rank(&in, r->ranks[i]);
+		if (flat && choose(&in, false) > 0 && scan(f, &in, false, take_times, err) < 0)
+			return -1;
+		if (!flat && read_rank(f, &in, r->ranks[i], err) < 0)
+			return -1;
+	}
 	tree.path = strdup(r->path);
 	if (!tree.path)
 		return error_set(err, "out of memory");
@@ -202,4 +287,22 @@ int region_tree_read(struct region_file *f, const struct region_query *q, struct
 	*ret = tree;
 	region_tree_init(&tree);
 	return 0;
+}
+
+int region_tree_read(struct region_file *f, const struct region_query *q, struct region_tree *ret, struct error *err)
+{
+	const struct regions *r = region_file_regions(f);
+
+	if (!region_tree_is_known(r))
+		return error_set(err,
+				 "%s does not say which call was made in which (it has no parent ids), and times "
+				 "alone do not tell",
+				 r->path);
+	return read_tree(f, q, false, ret, err);
+}
+
+int region_tree_read_flat(struct region_file *f, const struct region_query *q, struct region_tree *ret,
+			  struct error *err)
+{
+	return read_tree(f, q, true, ret, err);
 }

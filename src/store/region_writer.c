@@ -3,6 +3,7 @@
 #include "store/region_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/replace.h"
 #include "store/hdf5_plugin.h"
+#include "store/region_plugin.h"
 #include "store/region_source.h"
 #include "store/region_summaries.h"
 
@@ -156,15 +158,26 @@ static int drain(struct region_writer *w, struct error *err)
 	return w->failed ? error_set(err, "%s", w->trouble.text) : 0;
 }
 
+static const struct region_plugin *load(char *version, size_t size, struct error *err)
+{
+	const struct region_plugin *plugin = hdf5_plugin_table(REGION_PLUGIN_SYMBOL, REGION_PLUGIN_VERSION, err);
+
+	return plugin && plugin->start(version, size, err) == 0 ? plugin : NULL;
+}
+
+int region_writer_available(char *version, size_t size, struct error *err)
+{
+	return load(version, size, err) ? 0 : -1;
+}
+
 static int open_out(struct region_writer *w, const char *path, struct error *err)
 {
 	struct size_signal size_signal;
 	char version[64];
 	int result;
 
-	w->plugin = hdf5_plugin_table(REGION_PLUGIN_SYMBOL, REGION_PLUGIN_VERSION, err);
-	if (!w->plugin || w->plugin->start(version, sizeof version, err) < 0 ||
-	    replacement_open(&w->file, path, err) < 0)
+	w->plugin = load(version, sizeof version, err);
+	if (!w->plugin || replacement_open(&w->file, path, err) < 0)
 		return -1;
 	if (!w->file.beside)
 		return error_set(err, "%s: a file of regions cannot be written to what is no regular file", path);
@@ -291,18 +304,65 @@ static int check_parts(const struct region_writer *w, const struct regions *r, s
 					   next);
 }
 
+static uint64_t count_summarised(const struct regions *r)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < r->part_count; i++)
+		count += r->parts[i].summarised;
+	return count;
+}
+
+/* What those who read it would refuse is not written. */
+static int check_limits(const struct regions *r, struct error *err)
+{
+	uint64_t summarised = count_summarised(r);
+	const struct {
+		const char *what;
+		uint64_t count, limit;
+	} limits[] = {
+		{"names of regions", r->name_count, REGION_NAMES_MAX},
+		{"ranks", r->rank_count, REGION_ROWS_MAX},
+		{"notes", r->note_count, REGION_ROWS_MAX},
+		{"kinds of wrong use of ranks", r->trouble_count, REGION_ROWS_MAX},
+		{"regions of ranks whose calls were only added up", summarised, REGION_SUMMARISED_MAX},
+		{"facts about the run", r->fact_count, REGION_FACTS_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+		if (limits[i].count > limits[i].limit)
+			return error_set(err, "%" PRIu64 " %s are more than the %" PRIu64 " that a file can hold",
+					 limits[i].count, limits[i].what, limits[i].limit);
+	return 0;
+}
+
+/* Reads what was written: past the library, which has it open. */
+static int read_written(struct region_writer *w, struct region_source *source, struct region_summary **ret,
+			struct error *err)
+{
+	if (w->plugin->written(w->out, w->rows, &source->stored, err) < 0)
+		return -1;
+	if (region_stored_needs_fence(&source->stored, source->regions))
+		return error_set(err, "what was written does not lie in it as it should");
+	source->window = w->plugin->chunk;
+	source->fd = open(w->file.beside, O_RDONLY | O_CLOEXEC);
+	if (source->fd < 0)
+		return error_set(err, "what was written cannot be read: %s", strerror(errno));
+	return region_summaries(source, ret, err);
+}
+
 static int summarise(struct region_writer *w, const struct regions *r, struct region_summary **ret, struct error *err)
 {
 	struct regions view = *r; /* of what was added, where its caller has not said so */
-	struct region_source source = {.regions = &view, .plugin = w->plugin, .window = w->plugin->chunk, .fd = -1};
+	struct region_source source;
 	int result;
 
+	view.layout = 2;
 	view.call_count = w->rows;
 	view.columns = w->columns;
-	if (w->plugin->written(w->out, w->rows, &view, &source.h5, err) < 0)
-		return -1;
-	result = region_summaries(&source, ret, err);
-	w->plugin->close(source.h5);
+	region_source_init(&source, &view);
+	result = read_written(w, &source, ret, err);
+	region_source_release(&source);
 	return result;
 }
 
@@ -311,7 +371,8 @@ static int commit(struct region_writer *w, const struct regions *r, struct error
 	CLEANUP(free_cleanup) struct region_summary *summaries = NULL;
 	struct region_h5_out *out;
 
-	if (check_parts(w, r, err) < 0 || write_rest(w, err) < 0 || summarise(w, r, &summaries, err) < 0)
+	if (check_parts(w, r, err) < 0 || check_limits(r, err) < 0 || write_rest(w, err) < 0 ||
+	    summarise(w, r, &summaries, err) < 0)
 		return -1;
 	out = w->out;
 	w->out = NULL;

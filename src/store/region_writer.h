@@ -6,6 +6,9 @@
 #include "model/regions.h"
 #include "store/region_file.h"
 
+/* Whether files of regions can be read and written here, by which library or why not; for `doctor`. */
+int region_writer_available(char *version, size_t size, struct error *err);
+
 struct region_writer;
 
 /* columns: bits of the optional columns that the calls will have. */

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/fs.h"
 #include "base/utf8.h"
 
@@ -123,46 +122,13 @@ static int send_done(void *context)
 	return send_parts(context, DONE, NULL, 0) < 0 ? -1 : flush(context);
 }
 
-static void limit(int resource, uint64_t value)
+static uint64_t memory_of(const struct symbols_request *request)
 {
-	struct rlimit old, r = {value, value};
-
-	if (getrlimit((__rlimit_resource_t)resource, &old) == 0 && old.rlim_max != RLIM_INFINITY &&
-	    old.rlim_max < value)
-		r.rlim_cur = r.rlim_max = old.rlim_max;
-	setrlimit((__rlimit_resource_t)resource, &r);
-}
-
-/* Bytes of memory that this process has allocated already: the limit counts these, too. */
-static uint64_t allocated(void)
-{
-	CLEANUP(buf_release) struct buf text;
-	unsigned long data = 0;
-
-	buf_init(&text);
-	if (fs_read_file("/proc/self/statm", 4096, &text, NULL) < 0 ||
-	    sscanf(text.text, "%*u %*u %*u %*u %*u %lu", &data) != 1)
-		return 0;
-	return data * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void fence_in(const struct symbols_request *request, pid_t parent)
-{
-	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct stat st = {0};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		raise(SIGKILL);
-	/* Libraries print when they are out of memory, and end the process with all that is still in its buffers. */
-	for (int fd = 0; nowhere >= 0 && fd <= 2; fd++)
-		dup2(nowhere, fd);
 	if ((request->fd >= 0 ? fstat(request->fd, &st) : stat(request->path, &st)) < 0)
 		st.st_size = 0;
-	limit(RLIMIT_DATA, allocated() + MEMORY_MIN + 8 * (uint64_t)st.st_size);
-	limit(RLIMIT_CPU, CPU_LIMIT_S);
-	limit(RLIMIT_CORE, 1); /* none, and none through a pipe either */
-	signal(SIGPIPE, SIG_DFL);
+	return MEMORY_MIN + 8 * (uint64_t)st.st_size;
 }
 
 static void be_child(const struct symbols_plugin *plugin, const struct symbols_request *request, int fd, pid_t parent)
@@ -171,7 +137,7 @@ static void be_child(const struct symbols_plugin *plugin, const struct symbols_r
 	const struct symbols_sink sink = {&s, send_function, send_frames, send_note, send_alive, send_done};
 	struct error err = {""};
 
-	fence_in(request, parent);
+	fence_in(parent, memory_of(request), CPU_LIMIT_S);
 	buf_init(&s.out);
 	if (plugin->resolve(request, &sink, &err) < 0)
 		send_parts(&s, FAILED, &(struct part){err.text, strlen(err.text)}, 1);
@@ -315,10 +281,8 @@ static int receive(struct receiving *r, int fd, const volatile int *hurry, bool 
 
 static void say_how_it_ended(pid_t child, struct error *err)
 {
-	int status = 0;
+	int status = fence_wait(child);
 
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
 	if (!err)
 		return;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)

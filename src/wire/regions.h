@@ -34,6 +34,7 @@ enum region_clock { REGION_CLOCK_MONOTONIC = 1, REGION_CLOCK_TSC = 2 };
 enum region_mode { REGION_OFF = 0, REGION_COUNT = 1, REGION_AGGREGATE = 2, REGION_TRACE = 3 };
 
 enum region_event_kind {
+	/* Of region 0: its place was taken, and it was never written (killed or left at that moment). None. */
 	REGION_EVENT_CALL = 0,
 	/* The thread that the calls from here on are of. start: its index in the table; end: its tid. First event of a
 	 * file. */

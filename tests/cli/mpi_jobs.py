@@ -9,7 +9,7 @@ import pytest
 
 from need import need
 
-h5py = pytest.importorskip("h5py")
+h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
 
 
 def library():

@@ -82,6 +82,16 @@ def test_new_and_vanished_regions_pass_unless_asked_to_fail_and_are_always_liste
     assert "failed: 1 of 3 (1 vanished)" in failing
 
 
+def test_a_region_without_calls_is_as_one_that_is_not_there(assay, tmp_path):
+    files = sides(tmp_path, {"solve": [5000], "gone": [100], "idle": []}, {"solve": [5000], "gone": [], "new": [7],
+                                                                         "idle": []})
+    assert check(assay, *files) == (0, {"solve": "within", "gone": "vanished", "new": "new"})
+    assert check(assay, *files, "--fail-on-missing")[0] == 1
+    rows = {row["name"]: row for row in json.loads(assay("regions", "diff", *files, "--json").stdout)["rows"]}
+    assert set(rows) == {"solve", "gone", "new"}
+    assert (rows["gone"]["a"], rows["gone"]["b"], rows["gone"]["delta"]) == (100, None, -100)
+
+
 def test_a_cost_where_there_was_none_fails_under_any_budget(assay, tmp_path):
     a, b = sides(tmp_path, {"x": [0], "y": [0]}, {"x": [1], "y": [0]})
     assert check(assay, a, b, "--max-regression", "1e9") == (1, {"x": "from_zero", "y": "within"})
@@ -311,3 +321,34 @@ def test_a_killed_program_is_refused_by_check_and_shown_by_diff(assay, targets):
     assert (got.status, got.stdout) == (2, "")
     assert got.stderr == "assay check: b: the run did not end well (status 'signal'), so it is not compared\n"
     assert "inner" in assay("regions", "diff", "a", "b").stdout
+
+
+def test_an_expression_that_takes_too_long_leaves_out_no_region_unseen(assay, tmp_path):
+    slow = "x" * 50 + "!"
+    a, b = sides(tmp_path, {"other": [5], slow: [5]}, {"other": [5], slow: [99]})
+    for args in (["-x", "(x+x+)+$"], ["-i", "(x|xx)+$", "-i", "other"]):
+        got = assay("check", a, b, *args)
+        assert (got.status, got.stdout) == (2, ""), got
+        assert "takes too long to be matched with 'xxxx" in got.stderr
+
+
+def test_regions_that_nobody_timed_are_not_below_the_least_total(assay, targets):
+    for name, calls in (("a", "10"), ("b", "30")):
+        got = assay("run", "-o", name, "--precheck", "off", "--no-probe", "--", targets("marked"), "nest", calls, "1",
+                    env={"ASSAY_REGIONS": "count"})
+        assert got.status == 0, got
+    status, findings = check(assay, "a", "b", "--regions", "--metric", "calls", "--min-total", "0.001")
+    assert status == 1 and "regressed" in findings.values() and "too_small" not in findings.values()
+
+
+def test_a_region_without_a_figure_on_one_side_has_not_vanished(assay, targets):
+    for name, mode in (("a", "trace"), ("b", "count")):
+        got = assay("run", "-o", name, "--precheck", "off", "--no-probe", "--", targets("marked"), "nest", "10", "1",
+                    env={"ASSAY_REGIONS": mode})
+        assert got.status == 0, got
+    for a, b in (("a", "b"), ("b", "a")):
+        status, findings = check(assay, a, b, "--regions")
+        assert status == 1 and set(findings.values()) == {"unknown"}
+    assert check(assay, "a", "b", "--regions", "--metric", "calls")[0] == 0
+    got = assay("check", "a", "b", "--regions", "--metric", "gpu_total")
+    assert got.status == 2 and "nothing was compared" in got.stderr

@@ -123,6 +123,24 @@ def test_man_pages_are_built(program):
         assert (BUILD / f"assay{name}.1").read_text().startswith(".TH ASSAY")
 
 
+def anchor(heading):
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def test_links_between_documents_lead_somewhere():
+    pages = {path: path.read_text() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+    anchors = {path: {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.M)}
+               for path, text in pages.items()}
+    links = [(path, link) for path, text in pages.items() for link in re.findall(r"\]\(([^)\s]+)\)", text)
+             if not re.match(r"\w+:", link)]
+    assert len(links) > 50
+    for path, link in links:
+        name, _, to = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), f"{path.name}: {link}"
+        assert not to or to in anchors[target], f"{path.name}: {link}"
+
+
 def check_doctor(report):
     """Every row says whether it is there; a missing one says why. Returns the rows by group and name."""
     rows = {}
@@ -149,7 +167,27 @@ def test_doctor_knows_every_source_and_engine(assay):
     assert groups["sources"] == listed("src/source", "SOURCE")
     assert len(groups["engines"]) == len(listed("src/engine", "ENGINE"))
     assert {"forks", "terminal", "cgroup", "timeline"} <= set(groups["recording"])
+    assert groups["regions"] == ["files", "figures", "libassay", "libassay-mpi"]
     assert all(rows["sources", name]["available"] for name in ("cpu", "memory")), "no run could be measured here"
+
+
+def test_doctor_says_what_regions_need(assay):
+    rows = check_doctor(json.loads(assay("doctor", "--json").stdout))
+    there = {"files": "assay-hdf5.so", "figures": "assay-cairo.so", "libassay": "libassay.so.0",
+             "libassay-mpi": "libassay-mpi.so.0"}
+    assert {name: rows["regions", name]["available"] for name in there} == {
+        name: (BUILD / file).exists() for name, file in there.items()}
+    if rows["regions", "libassay-mpi"]["available"]:
+        assert re.search(r"built for \S.* \d+(\.\d+)*$", rows["regions", "libassay-mpi"]["about"])
+
+
+def test_doctor_says_what_regions_lack(program, tmp_path):
+    copy = shutil.copy(program, tmp_path)
+    got = subprocess.run([copy, "doctor", "--json"], cwd=tmp_path, capture_output=True, text=True)
+    rows = check_doctor(json.loads(got.stdout))
+    for name, file in (("files", "assay-hdf5.so"), ("figures", "assay-cairo.so"), ("libassay", "libassay.so.0")):
+        row = rows["regions", name]
+        assert row["available"] or file in row["why_not"], row
 
 
 def test_doctor_prints_a_line_for_each_thing(assay):

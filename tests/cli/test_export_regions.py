@@ -7,12 +7,13 @@ import random
 import re
 import shutil
 
-import h5py
-import numpy as np
 import pytest
 
 from conftest import ROOT
 from test_export import HERE, node, package  # noqa: F401 (a fixture)
+
+h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
+np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed")
 
 DATA = ROOT / "tests" / "data" / "regions"
 NAMES = ["main", "solve", "a; b, \"c\"\t<d>", "Größe/日本", "leaf", "never called"]
@@ -358,6 +359,25 @@ def test_too_many_that_overlap_are_refused_by_speedscope_alone(made, assay, expo
     assert len(overlapping) == 24 + 299
 
 
+def test_calls_at_no_possible_time_are_left_out_of_what_is_in_order(made, export, tmp_path):
+    odd = [Call(0, 0, 4, ZERO + 50, ZERO + 40, 100000, -1), Call(1, 1, 4, -2**62, -2**62 + 5, 100001, -1)]
+    good, made.calls = made.calls, made.calls + odd
+    path = made.write(tmp_path / "odd.h5")
+    told = r"assay export: Calls that end before they begin, or at no possible time, and are not in it: 2\.\n"
+    slices, overlapping, _ = read_chrome(export(path, "chrome", told=told))
+    assert sorted(slices + overlapping) == sorted(
+        (c.rank, c.thread + 1, NAMES[c.region], c.start - ZERO, c.end - ZERO) for c in good)
+    profiles = json.loads(export(path, "speedscope", told=told))["profiles"]
+    assert sum(event["type"] == "O" for p in profiles for event in p["events"]) == len(good)
+    assert len(export(path, "csv").splitlines()) == 1 + len(made.calls)
+
+
+def test_without_room_for_calls_that_overlap_speedscope_fails(made, assay, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nothing here"))
+    got = assay("export", made.path, "-f", "speedscope")
+    assert got.status == 3 and "no temporary file for calls that overlap: No such file" in got.stderr
+
+
 def test_a_run_directory_without_regions_says_so(assay):
     assert assay("run", "-q", "-o", "run", "--", "true").status == 0
     got = assay("export", "run", "-f", "csv")
@@ -373,3 +393,11 @@ def test_a_run_directory_with_regions_alone_exports_them(made, assay, export, tm
     assert start["status"] == "ok" and len(slices) > 100
     # Since the run's start, which is far from the times that are made up here.
     assert min(s[3] for s in slices) != 0
+
+
+@pytest.mark.parametrize("format", ("csv", "chrome", "layout1"))
+def test_the_file_that_is_read_is_not_replaced(made, assay, format):
+    before = made.path.read_bytes()
+    got = assay("export", made.path, "-f", format, "-o", made.path)
+    assert got.status == 2 and "is the file of regions that is read, and is not replaced" in got.stderr
+    assert made.path.read_bytes() == before

@@ -10,6 +10,8 @@ import pytest
 h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
 np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed")
 
+import made_recording  # noqa: E402  (after what it is compared with)
+
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "regions"
 FILES = ("before.h5", "after.h5", "mpi4.h5")
 
@@ -141,6 +143,34 @@ def test_rows_of_threads_add_up(assay, tmp_path):
         (0, 0): (34, 170), (0, 1): (33, 165), (0, 2): (33, 165), (1, None): (100, 700)}
 
 
+def test_threads_have_their_exclusive_times(assay, tmp_path):
+    path = layout2(
+        tmp_path / "made.h5",
+        [(0, "work", [0, 0, 200], [100, 90, 230]), (0, "leaf", [10, 50, 20, 205, 300], [30, 80, 60, 215, 310])],
+        call_ids=[[7, 8, 9], [10, 11, 12, 13, 14]], parent_ids=[[-1, -1, -1], [7, 7, 8, 9, -1]],
+        thread_ids=[[0, 1, -1], [0, 0, 1, 0, 1]])
+    rows = json.loads(assay("inspect", path, "--json", "--per-thread").stdout)["regions"]
+    # The call of no known thread has a leaf of thread 0 inside it, which is no part of that thread's work.
+    assert {(row["name"], row["thread"]): (row["total"], row["exclusive"]) for row in rows} == {
+        ("work", 0): (100, 50), ("work", 1): (90, 50), ("work", None): (30, 20), ("leaf", 0): (60, 60),
+        ("leaf", 1): (50, 50)}
+    rows = json.loads(assay("inspect", path, "--json", "--per-thread", "--include", "work").stdout)["regions"]
+    assert [row["exclusive"] for row in rows] == [50, 50, 20]
+
+
+@pytest.mark.parametrize("columns, why", [
+    ({}, "the file does not say which call was made in which"),
+    ({"call_ids": [[0, 2**40]], "parent_ids": [[-1, 0]]},
+     "rank 0 has calls numbered from 0 to 1099511627776, which is too far apart"),
+])
+def test_why_threads_have_no_exclusive_times_is_said(assay, tmp_path, columns, why):
+    path = layout2(tmp_path / "made.h5", [(0, "work", [0, 5], [9, 7])], thread_ids=[[0, 1]], **columns)
+    got = assay("inspect", path, "--per-thread")
+    assert got.status == 0 and f"exclusive times of threads are not known: {why}" in " ".join(got.stdout.split())
+    rows = json.loads(assay("inspect", path, "--json", "--per-thread").stdout)["regions"]
+    assert [row["exclusive"] for row in rows] == [None, None]
+
+
 def test_the_tree_follows_the_parents(assay, tmp_path):
     path = layout2(
         tmp_path / "made.h5",
@@ -155,6 +185,36 @@ def test_the_tree_follows_the_parents(assay, tmp_path):
     text = assay("inspect", path, "--tree").stdout.splitlines()
     assert text[2].split() == ["total", "exclusive", "calls", "region"]
     assert text[4].endswith("  2    solve") and text[5].endswith("  2      kernel")
+
+
+def test_what_a_tree_is_without_is_said(assay, tmp_path):
+    with made_recording.Process(tmp_path / "rec") as p:
+        f, g = p.name("f"), p.name("g")
+        p.thread(0).call(f, 50, 60).drop(f, 7).total(g, [5, 6, 7]).count(p.name("h"), 4)
+    assert assay("merge", "rec", "-o", "made.h5").status == 0
+    got = assay("inspect", "made.h5", "--tree")
+    assert got.status == 0 and got.stderr == (
+        "assay inspect: calls that found no room (ASSAY_LIMIT, a full disk), and are in none of these figures: 7\n"
+        "assay inspect: calls that were only added up or counted, and are in none of these figures: 7\n")
+    assert assay("inspect", "made.h5", "--tree", "--include", "h").stderr.endswith(": 4\n")
+
+
+def test_only_what_is_guessed_is_marked(assay, tmp_path):
+    with made_recording.Process(tmp_path / "rec") as p:
+        one, even, uneven = p.name("one"), p.name("even"), p.name("uneven")
+        p.thread(0).total(one, [1234]).total(even, [999] * 5).total(uneven, [100, 1000])
+    with made_recording.Process(tmp_path / "rec", pid=2) as p:
+        p.rank(1)
+        p.thread(0).total(p.name("one"), [5678])
+    assert assay("merge", "rec", "-o", "made.h5").status == 0
+    rows = {row["name"]: row for row in json.loads(assay("inspect", "made.h5", "--json").stdout)["regions"]}
+    assert (rows["even"]["p95"], rows["even"]["std"], rows["even"]["approximate"]) == (999, 0, False)
+    assert rows["one"]["std"] == (5678 - 1234) / 2 and rows["one"]["approximate"]
+    shown = {}
+    for line in assay("inspect", "made.h5", "--columns", "std,p50").stdout.splitlines():
+        if line.split() and line.split()[0] in rows:
+            shown[line.split()[0]] = [cell.startswith("~") for cell in line.split()[1:] if cell[0] in "~0123456789"]
+    assert shown == {"one": [False, True], "even": [False, False], "uneven": [True, True]}
 
 
 def test_a_cycle_of_parents_ends(assay, tmp_path):
@@ -190,6 +250,30 @@ def test_text_begins_with_the_whole(assay, tmp_path):
     assert lines[0].startswith(f"mpi4.h5: {len(regions)} regions, {calls:,} calls on 4 ranks in ")
     assert lines[2].split()[:3] == ["region", "calls", "total"]
     assert {line.split()[0] for line in lines[3:3 + len(regions)]} == {name.split()[0] for name in regions}
+
+
+def test_a_column_of_times_has_one_unit(assay, tmp_path):
+    path = layout2(tmp_path / "made.h5", [(rank, name, [first], [first + took]) for rank in (0, 1)
+                                          for name, first, took in (("long", 7, 8_187_402), ("short", 9_000_007, 50))])
+    head, *rows = assay("inspect", path, "--columns", "total,first_start,last_end").stdout.splitlines()[2:]
+    assert head.split() == ["region", "total", "[us]", "first_start", "[ms]", "last_end", "[ms]"]
+    assert [row.split() for row in rows] == [["long", "16,374.804", "0", "8.187"], ["short", "0.100", "9.000", "9.000"]]
+
+
+def test_columns_that_say_nothing_are_left_out_unless_asked_for(assay, tmp_path):
+    path = layout2(tmp_path / "made.h5", [(0, "a", [0], [5]), (1, "a", [0], [7])])
+    assert {"imbalance", "ranks"} <= set(assay("inspect", path).stdout.splitlines()[2].split())
+    for options in (("--ranks", "0"), ("--per-rank",)):
+        head = assay("inspect", path, *options).stdout.splitlines()[2].split()
+        assert "p99" in head and not {"imbalance", "ranks"} & set(head)
+    assert "ranks" in assay("inspect", path, "--ranks", "0", "--columns", "ranks").stdout
+    assert "imbalance,share,ranks" in assay("inspect", path, "--ranks", "0", "--csv").stdout
+
+
+def test_a_folder_without_regions_is_told_apart_from_a_missing_file(assay, tmp_path):
+    (tmp_path / "run").mkdir()
+    got = assay("inspect", "run")
+    assert got.status == 2 and got.stderr.startswith("assay inspect: run: no regions are here (no regions.h5): ")
 
 
 def test_names_cannot_steer_a_terminal(assay, tmp_path):

@@ -243,6 +243,8 @@ def test_mpi_calls_are_regions_with_their_bytes(preloaded_calls):
     # One is the send that fails: it is a call, and moves nothing.
     assert regions.count("MPI_Send") == dict.fromkeys(range(4), 2)
     assert moved(regions, "MPI_Send") == {"total": 1600, "min": 400, "max": 400, "ranks": [400] * 4}
+    # What came, with a status of the program's own and without, and not the room for it.
+    assert moved(regions, "MPI_Recv")["ranks"] == [400] * 4
     assert moved(regions, "MPI_Isend") == {"total": 800, "min": 200, "max": 200, "ranks": [200] * 4}
     assert moved(regions, "MPI_Allreduce")["ranks"] == [40] * 4
     assert moved(regions, "MPI_Gather")["ranks"] == [8] * 4
@@ -254,6 +256,15 @@ def test_mpi_calls_are_regions_with_their_bytes(preloaded_calls):
     for name in ("MPI_Barrier", "MPI_Waitall", "MPI_Comm_split"):
         assert regions.count(name) == dict.fromkeys(range(4), 1)
         assert f"mpi_bytes.{name}" not in regions.metadata
+
+
+def test_the_bytes_of_the_rank_that_aborts_are_kept(assay, targets, folder, tmp_path):
+    got = mpirun(2, target(targets), "abort", cwd=tmp_path, env=calls_env(folder))
+    assert got.status == 3, got
+    assert assay("merge", folder, "-o", "out.h5").status == 0
+    metadata = Regions(tmp_path / "out.h5").metadata
+    kept = {key: int(metadata[key]) for key in metadata if key.startswith("mpi_bytes.")}
+    assert kept and all(key.endswith(".rank1") and value > 0 for key, value in kept.items())
 
 
 def test_mpi_calls_are_only_recorded_when_asked_for(targets, folder, tmp_path):

@@ -2,12 +2,16 @@
 import json
 import re
 import signal
+import subprocess
 
 import pytest
 
+import conftest
 from mpi_jobs import Regions, library, mpirun
 
 QUIET = ("--precheck", "off", "--no-probe")
+# The command's parent is the helper, whose parent is the recorder.
+KILL_RECORDER = "kill -9 $(ps -o ppid= -p $PPID)"
 
 
 @pytest.fixture
@@ -105,8 +109,7 @@ def test_a_rank_that_fails_makes_the_job_fail(run_job, tmp_path):
 
 
 def test_a_rank_whose_recorder_is_killed_is_named(assay, tmp_path):
-    # The command's parent is the helper, whose parent is the recorder.
-    killed = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", "kill -9 $(ps -o ppid= -p $PPID)", env=by_hand(1, 2))
+    killed = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", KILL_RECORDER, env=by_hand(1, 2))
     assert killed.status == -signal.SIGKILL
     assert (tmp_path / "out" / "rank-1").is_dir()
     got = assay("run", *QUIET, "-o", "out", "--", "true", env=by_hand(0, 2))
@@ -183,3 +186,112 @@ def test_damage_in_a_rank_is_named(assay, tmp_path):
     run = result(tmp_path / "out")
     assert run["status"] == "partial"
     assert run["warnings"][0]["text"].startswith("Rank 0 is not counted: ")
+
+
+def leave_no_result(assay, tmp_path, targets):
+    """A job of two whose rank 1 loses its recorder, after the other has ended: nobody is left to make the result."""
+    marked = targets("marked")
+    for rank in (0, 1):
+        then = KILL_RECORDER if rank == 1 else "true"
+        assay("run", *QUIET, "-q", "-o", "out", "--", "sh", "-c", f"{marked} nest 3 1; {then}", env=by_hand(rank, 2))
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_recover_makes_the_result_that_the_last_rank_could_not(assay, targets, tmp_path):
+    leave_no_result(assay, tmp_path, targets)
+    got = assay("recover", "out")
+    assert got.status == 0, got
+    assert got.stderr.rstrip().endswith(f"results: {tmp_path / 'out'}")
+    run = result(tmp_path / "out")
+    assert run["status"] == "partial" and "missing" not in run["job"]
+    assert [(row["rank"], row["status"]) for row in run["ranks"]] == [(0, "ok"), (1, "partial")]
+    assert run["regions"]["ranks"] == 2
+    counted = Regions(tmp_path / "out" / "regions.h5").count("inner")
+    assert len(set(counted.values())) == 1 and sorted(counted) == [0, 1]
+    assert not list((tmp_path / "out").rglob("regions-*"))
+    assert not (tmp_path / "out" / "job.present").exists()
+    assert not (tmp_path / "out" / "rank-1" / "regions.h5").exists()
+
+
+def test_recover_of_a_whole_job_is_refused_and_with_force_keeps_its_regions(assay, targets, tmp_path):
+    leave_no_result(assay, tmp_path, targets)
+    assert assay("recover", "-q", "out").status == 0
+    before = (tmp_path / "out" / "regions.h5").read_bytes()
+    got = assay("recover", "out")
+    assert got.status == 2 and "nothing is missing (--force makes it anew" in got.stderr
+    assert assay("recover", "-q", "--force", "out").status == 0
+    assert (tmp_path / "out" / "regions.h5").read_bytes() == before
+    assert result(tmp_path / "out")["regions"]["ranks"] == 2
+
+
+def test_recover_adds_a_rank_that_was_missing(assay, targets, tmp_path):
+    leave_no_result(assay, tmp_path, targets)
+    (tmp_path / "out" / "rank-1").rename(tmp_path / "away")
+    got = assay("recover", "-q", "--json", "out")
+    assert got.status == 0, got
+    assert json.loads(got.stdout)["job"]["missing"] == "1"
+    (tmp_path / "away").rename(tmp_path / "out" / "rank-1")
+    assert assay("recover", "-q", "out").status == 0
+    assert result(tmp_path / "out")["job"]["ended"] == 2
+    assert sorted(Regions(tmp_path / "out" / "regions.h5").count("inner")) == [0, 1]
+
+
+def test_recover_of_one_rank_leaves_its_regions_to_the_job(assay, targets, tmp_path):
+    leave_no_result(assay, tmp_path, targets)
+    assert assay("recover", "-q", "out/rank-1").status == 0
+    got = assay("recover", "-q", "rank-1", cwd=tmp_path / "out")
+    assert got.status == 2 and "nothing is missing" in got.stderr
+    assert assay("recover", "-q", "out").status == 0
+    assert sorted(Regions(tmp_path / "out" / "regions.h5").count("inner")) == [0, 1]
+
+
+def test_a_job_whose_result_failed_is_made_from_its_ranks(assay, targets, tmp_path):
+    for rank in (0, 1):
+        assay("run", *QUIET, "-q", "-o", "out", "--", targets("marked"), "nest", "3", "1", env=by_hand(rank, 2))
+    (tmp_path / "out" / "run.json").unlink()
+    got = assay("recover", "-q", "out")
+    assert got.status == 0, got
+    assert result(tmp_path / "out")["status"] == "ok"
+    assert assay("inspect", "out").status == 0
+
+
+def test_a_rank_that_is_being_recorded_is_left_alone(assay, program, tmp_path):
+    process = subprocess.Popen([program, "run", *QUIET, "-q", "-o", "out", "--", "sh", "-c", "echo on; read line"],
+                               cwd=tmp_path, env=conftest.environment(by_hand(0, 2)), stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"on\n"
+        got = assay("recover", "out")
+    finally:
+        process.communicate(b"\n")
+    assert got.status == 2
+    assert got.stderr == (f"assay recover: {tmp_path / 'out'}: rank 0 is still being recorded (--force makes results "
+                          "from what is there now)\n")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"size": 1}', '{"size": 1e300}', '{"size": "4"}'])
+def test_a_job_that_does_not_say_what_it_was_is_refused(assay, tmp_path, text):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "job.json").write_text(text)
+    got = assay("recover", "out")
+    assert got.status == 2 and got.stderr.startswith(f"assay recover: {tmp_path / 'out' / 'job.json'}: "), got
+
+
+def test_the_regions_of_a_job_are_exported(assay, run_job, targets, tmp_path):
+    library()
+    assert run_job(2, "-q", "-o", "out", "--", targets("mpi_job")).status == 0
+    got = assay("export", "out", "--format", "csv")
+    assert got.status == 0, got
+    lines = got.stdout.splitlines()
+    assert {line.split(",")[0] for line in lines[1:]} == {"0", "1"}
+    assert sum(",step," in line for line in lines) == 20
+    trace = json.loads(assay("export", "out", "--format", "chrome").stdout)
+    assert len([event for event in trace["traceEvents"] if event["ph"] in "XB"]) == len(lines) - 1
+
+
+def test_cpu_samples_of_a_job_are_its_ranks(assay, run_job, tmp_path):
+    assert run_job(2, "-q", "-o", "out", "--cpu-profile", "--", "true").status == 0
+    got = assay("export", "out", "--format", "folded")
+    assert got.status == 2
+    assert got.stderr == ("assay export: out is a job of several ranks: CPU samples are exported rank by rank, as "
+                          "those of out/rank-0\n")

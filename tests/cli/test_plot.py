@@ -10,11 +10,12 @@ import struct
 import subprocess
 import xml.etree.ElementTree as xml
 
-import h5py
-import numpy as np
 import pytest
 from conftest import BUILD
 from need import need
+
+h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
+np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed")
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "regions"
 BEFORE, AFTER, MPI4 = (DATA / name for name in ("before.h5", "after.h5", "mpi4.h5"))
@@ -180,8 +181,8 @@ def test_flame_says_where_nesting_is_by_time_and_calls_overlap(assay, tmp_path):
     path = write_file(tmp_path / "unnamed.h5", calls, ["a", "b"], parents=False)
     got = assay("plot", "--kind", "flame", path, "--data", "data.csv")
     assert got.status == 0
-    assert got.stderr == (f"assay plot: {path}: 1 calls ended after the call that they began in, and the file does not "
-                          "say what called them: they count where their time lies within\n")
+    assert got.stderr == (f"assay plot: {path}: calls that ended after the call that they began in, where the file "
+                          "does not say what called them: 1. They count where their time lies within\n")
 
 
 def test_durations_are_numpys_percentiles(data):
@@ -238,12 +239,27 @@ def test_json_has_the_same_rows_as_csv(assay, data, tmp_path):
 
 
 def test_names_of_any_kind_leave_the_svg_well_formed(assay, data, tmp_path):
-    names = ['a & b <c> "q"', "größe ☃ 数据", "x" * 3000, "tab\there\x1b[31m", "]]><script>alert(1)</script>"]
-    calls = [(0, i % 5, 1000 * i, 1000 * i + 900, i, -1, 0) for i in range(50)]
+    names = ['a & b <c> "q"', "größe ☃ 数据", "x" * 3000, "tab\there\x1b[31m", "]]><script>alert(1)</script>",
+             "no\uffffcharacters\ufdd0\U0001fffe"]
+    calls = [(0, i % 6, 1000 * i, 1000 * i + 900, i, -1, 0) for i in range(50)]
     path = write_file(tmp_path / "names.h5", calls, names)
     for kind in KINDS:
         svg_of(assay, "--kind", kind, path, "--title", "A & <B>", "--label", "<&>")
     assert sorted({row["region"] for row in data("durations", path)}) == sorted(names)
+
+
+@pytest.mark.parametrize("option, name", (("--out", "in.svg"), ("--data", "in.csv"), ("--out", "link.svg")))
+def test_the_file_that_is_read_is_not_replaced(assay, tmp_path, option, name):
+    shutil.copy(BEFORE, tmp_path / ("in.svg" if option == "--out" else name))
+    if name == "link.svg":
+        (tmp_path / name).symlink_to("in.svg")
+    got = assay("plot", "--kind", "gantt", name, option, name)
+    assert (got.status, got.stdout) == (2, "")
+    assert got.stderr == (f"assay plot: option '{option}': {name} is the file of regions that is read, "
+                          "and is not replaced\n")
+    assert (tmp_path / name).read_bytes() == BEFORE.read_bytes()
+    got = assay("plot", "--kind", "gantt", name, "-f", "svg", "-o", "same.csv", "--data", "same.csv")
+    assert got.status == 2 and got.stderr == "assay plot: options '--out' and '--data' name the same file, same.csv\n"
 
 
 @pytest.fixture(scope="module")
@@ -301,6 +317,15 @@ def test_senseless_times_are_left_out_and_said(assay, tmp_path):
         assert got.status == 0 and "2 calls end before they begin, or at no possible time" in got.stderr, got
         rows = list(csv.DictReader(io.StringIO((tmp_path / "data.csv").read_text())))
         assert [row["calls"] for row in rows] == ["1"]
+
+
+def test_a_legend_of_flame_names_what_no_box_has_room_for(assay, tmp_path):
+    path = write_file(tmp_path / "narrow.h5", [(0, 0, 0, 1000, 1, -1, 0), (0, 1, 1000, 1010, 2, -1, 0)],
+                      ["wide", "slim"])
+
+    def height(*more):
+        return float(svg_of(assay, "--kind", "flame", path, *more).get("height").rstrip("pt"))
+    assert height() == height("--include", "wide") + 15
 
 
 def test_a_region_has_the_same_colour_in_every_figure(assay, tmp_path):

@@ -109,9 +109,18 @@ def test_the_table_says_what_changed(assay, tmp_path):
         "old      20.0 ns         -  -20.0 ns  only in A\n"
         "zero         0 s    5.0 ns   +5.0 ns     from 0\n"
         "new            -    2.0 ns   +2.0 ns  only in B\n"
-        "idle         0 s       0 s      +0 s          -\n"
+        "idle         0 s       0 s         0          -\n"
         "\n"
         "1 that changed by less than 10% is not shown\n")
+
+
+def test_figures_without_change_and_counts_are_plain(assay, tmp_path):
+    for name, calls in (("a.h5", 1219), ("b.h5", 2219)):
+        made_regions.write(tmp_path / name, {"same": [5], "often": [1] * calls})
+    shown = assay("regions", "diff", "a.h5", "b.h5", "--metric", "calls").stdout
+    assert "often   1,219  2,219  +1,000  +82.0%\n" in shown and "same        1      1       0      0%\n" in shown
+    unknown = assay("regions", "diff", "a.h5", "b.h5", "--metric", "gpu_total").stdout
+    assert [line.split() for line in unknown.splitlines()[-2:]] == [["often"] + ["-"] * 4, ["same"] + ["-"] * 4]
 
 
 def test_the_status_is_0_whatever_changed(assay):
@@ -144,6 +153,21 @@ def test_repeats_are_judged_by_pairs_where_they_took_turns_else_by_ranks(assay, 
     shown = assay("regions", "diff", "a*.h5", "--vs", "b*.h5").stdout
     assert ("They took turns" in shown, "They did not take turns" in shown) == (turns, not turns)
     assert verdict in next(line for line in shown.splitlines() if line.startswith("slow"))
+
+
+@pytest.mark.parametrize("turns, sentence", ((True, "with 6 pairs: it takes 8"), (False, None)))
+def test_a_change_that_so_few_runs_cannot_bear_is_explained(assay, tmp_path, turns, sentence):
+    for i in range(6):
+        for side in "ab":
+            second = 2 * i + (side == "b") if turns else i + 10 * (side == "b")
+            slow = (1_000_000 + i) * (2 if side == "b" else 1)
+            made_regions.write(tmp_path / f"{side}{i}.h5", {f"slow{k}": [slow] for k in range(5)},
+                               f"2026-11-29T16:30:{second:02}.5")
+    shown = " ".join(assay("regions", "diff", "a*.h5", "--vs", "b*.h5").stdout.split())
+    assert ("undecided" in shown, "worse " in shown.split(" Medians")[0] + " ") == (turns, not turns)
+    assert sentence in shown if sentence else "it takes" not in shown
+    alone = assay("regions", "diff", "a*.h5", "--vs", "b*.h5", "--include", "slow1").stdout
+    assert "it takes" not in alone and "undecided" not in alone
 
 
 def test_too_few_repeats_are_no_verdict(assay, tmp_path):

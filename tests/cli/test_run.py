@@ -405,7 +405,7 @@ def test_recover_says_what_is_wrong(assay, tmp_path):
 
 
 def test_every_counter_is_in_one_hdf5_file(assay):
-    h5py = pytest.importorskip("h5py")
+    h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
     got = assay("run", *QUIET, "-o", "out", "--", "sh", "-c", "sleep 0.3")
     with h5py.File(got.run_dir / "timeline.h5") as f:
         rss = f["series"]["memory.rss"]

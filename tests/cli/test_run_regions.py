@@ -7,12 +7,13 @@ import shutil
 import signal
 import subprocess
 
-import h5py
 import pytest
 
 from conftest import BUILD, ROOT, environment
 from need import need
 from waiting import wait_for
+
+h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
 
 RUN = ["run", "-o", "run", "--precheck", "off", "--no-probe"]
 

@@ -15,19 +15,19 @@ static void expect(int is, int should, const char *what)
 	wrong = 1;
 }
 
-/* 400 bytes each way: rank 2k sends to 2k + 1 and hears from it. */
+/* 400 bytes each way: rank 2k sends to 2k + 1 and hears from it, and offers more room than it needs. */
 static void between_two(void)
 {
-	int data[100] = {rank}, peer = rank ^ 1, count = 0;
+	int data[200] = {rank}, peer = rank ^ 1, count = 0;
 	MPI_Request requests[2];
 	MPI_Status status;
 
 	if (rank % 2 == 0) {
 		MPI_Send(data, 100, MPI_INT, peer, 1, MPI_COMM_WORLD);
-		MPI_Recv(data, 100, MPI_INT, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(data, 200, MPI_INT, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		expect(data[0], peer, "what was received");
 	} else {
-		MPI_Recv(data, 100, MPI_INT, peer, 1, MPI_COMM_WORLD, &status);
+		MPI_Recv(data, 150, MPI_INT, peer, 1, MPI_COMM_WORLD, &status);
 		MPI_Get_count(&status, MPI_INT, &count);
 		expect(count, 100, "the count");
 		data[0] = rank;

@@ -163,7 +163,7 @@ static inline void raw_thread(const char *path)
 			index = (uint32_t)event->start;
 		else if (event->kind == REGION_EVENT_CLOCK)
 			raw.clock_events++;
-		else
+		else if (event->region) /* 0: reserved, and never filled */
 			raw_add(event, index);
 		assert_true(index != UINT32_MAX);
 	}

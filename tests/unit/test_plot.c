@@ -10,10 +10,10 @@
 
 #include "report/plot.h"
 #include "report/plot_boxes.h"
-#include "report/plot_calls.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
 #include "report/plot_table.h"
+#include "report/region_nest.h"
 
 static void add(struct boxes *b, size_t row, uint32_t region, int64_t start, int64_t end)
 {
@@ -92,7 +92,7 @@ static void what_cannot_be_fewer_than_one_box_a_row_ends_there(void **state)
 
 static uint32_t enter(struct nest *n, int64_t start, int64_t end, int64_t call, int64_t parent, bool by_number)
 {
-	struct plot_call c = {.start = start, .end = end, .call = call, .parent = parent, .thread = -1};
+	struct region_call c = {.start = start, .end = end, .call = call, .parent = parent, .thread = -1};
 	struct nest_entry *entry;
 	uint32_t around;
 	size_t lane;
@@ -158,13 +158,13 @@ static void more_threads_than_can_be_told_apart_share_a_lane(void **state)
 	(void)state;
 	nest_init(&n);
 	for (int32_t i = 0; i < 20000; i++) {
-		struct plot_call c = {.start = i, .end = i + 1, .call = -1, .parent = -1, .thread = i};
+		struct region_call c = {.start = i, .end = i + 1, .call = -1, .parent = -1, .thread = i};
 
 		assert_int_equal(nest_enter(&n, 3, &c, false, &lane, &entry, &around, NULL), 0);
 		most = lane > most ? lane : most;
 	}
-	assert_in_range(n.count, 2, 5000);
-	assert_true(most < n.count);
+	assert_in_range(n.threads.count, 2, 5000);
+	assert_true(most < n.threads.count);
 	nest_release(&n);
 }
 
@@ -256,10 +256,10 @@ static void the_order_of_figures_is_stable(void **state)
 static void times_that_make_no_sense_are_known(void **state)
 {
 	(void)state;
-	assert_true(plot_call_is_sound(-5, -5));
-	assert_false(plot_call_is_sound(2, 1));
-	assert_false(plot_call_is_sound(INT64_MIN, 1));
-	assert_false(plot_call_is_sound(1, INT64_MAX));
+	assert_true(region_call_is_sound(-5, -5));
+	assert_false(region_call_is_sound(2, 1));
+	assert_false(region_call_is_sound(INT64_MIN, 1));
+	assert_false(region_call_is_sound(1, INT64_MAX));
 }
 
 int main(void)

@@ -44,23 +44,51 @@ static void what_is_no_list_of_ranks_is_named_and_changes_nothing(void **state)
 	region_query_release(&q);
 }
 
+static bool takes(const struct region_query *q, const char *name)
+{
+	bool taken = false;
+
+	assert_int_equal(region_query_names(q, &name, 1, &taken, NULL), 0);
+	return taken;
+}
+
 static void names_are_included_by_one_and_excluded_by_any(void **state)
 {
 	struct region_query q;
 
 	(void)state;
 	region_query_init(&q);
-	assert_true(region_query_takes_name(&q, "solve"));
+	assert_true(takes(&q, "solve"));
 	assert_int_equal(region_query_exclude(&q, "solve_", NULL), 0);
-	assert_true(region_query_takes_name(&q, "solve"));
-	assert_false(region_query_takes_name(&q, "solve_fast"));
+	assert_true(takes(&q, "solve"));
+	assert_false(takes(&q, "solve_fast"));
 	assert_int_equal(region_query_include(&q, "solve", NULL), 0);
 	assert_int_equal(region_query_include(&q, "io$", NULL), 0);
-	assert_true(region_query_takes_name(&q, "io"));
-	assert_false(region_query_takes_name(&q, "io2"));
-	assert_false(region_query_takes_name(&q, "solve_fast"));
+	assert_true(takes(&q, "io"));
+	assert_false(takes(&q, "io2"));
+	assert_false(takes(&q, "solve_fast"));
 	assert_int_equal(region_query_include(&q, "(", NULL), -1);
 	assert_int_equal(q.include_count, 2);
+	region_query_release(&q);
+}
+
+static void a_name_that_takes_too_long_to_be_matched_is_neither_taken_nor_left_out(void **state)
+{
+	static const char *const names[] = {"short", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!"};
+	struct region_query q;
+	struct error err;
+	bool taken[2];
+
+	(void)state;
+	region_query_init(&q);
+	assert_int_equal(region_query_exclude(&q, "(x+x+)+$", NULL), 0);
+	assert_int_equal(region_query_names(&q, names, 1, taken, &err), 0);
+	assert_true(taken[0]);
+	assert_int_equal(region_query_names(&q, names, 2, taken, &err), -1);
+	assert_non_null(strstr(err.text, "option '--exclude': '(x+x+)+$' takes too long to be matched with 'xxxx"));
+	assert_int_equal(region_query_include(&q, "(x|xx)+$", NULL), 0);
+	assert_int_equal(region_query_names(&q, names, 2, taken, &err), -1);
+	assert_non_null(strstr(err.text, "option '--include': '(x|xx)+$' takes"));
 	region_query_release(&q);
 }
 
@@ -98,6 +126,7 @@ int main(void)
 		cmocka_unit_test(ranks_are_numbers_and_ranges),
 		cmocka_unit_test(what_is_no_list_of_ranks_is_named_and_changes_nothing),
 		cmocka_unit_test(names_are_included_by_one_and_excluded_by_any),
+		cmocka_unit_test(a_name_that_takes_too_long_to_be_matched_is_neither_taken_nor_left_out),
 		cmocka_unit_test(ranks_that_the_file_lacks_are_told_in_one_sentence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -489,6 +489,51 @@ static void what_is_no_regular_file_is_not_written_to(void **state)
 	assert_string_equal(err.text, "/dev/null: a file of regions cannot be written to what is no regular file");
 }
 
+/* 262,144 are written and read, with the child's limits on memory; one more is refused when it is written. */
+static void more_sums_than_can_be_read_are_not_written(void **state)
+{
+	const size_t limit = (size_t)1 << 18;
+	struct region_writer *w = NULL;
+	struct region_file *f;
+	struct regions r;
+	struct error err;
+
+	(void)state;
+	need_plugin();
+	regions_init(&r);
+	assert_int_equal(regions_name(&r, "solve", &err), 0);
+	for (size_t i = 0; i < limit; i++) {
+		struct region_part *part = regions_add_part(&r, (uint32_t)i, 0, &err);
+
+		assert_int_equal(regions_add_rank(&r, (uint32_t)i, &err), 0);
+		assert_non_null(part);
+		part->summarised = true;
+		part->calls = part->timed = i;
+		part->ns_per_unit = 1;
+		part->buckets = i % 64 == 63 ? calloc(REGION_BUCKET_COUNT, sizeof *part->buckets) : NULL;
+		if (part->buckets)
+			part->buckets[i % REGION_BUCKET_COUNT] = i;
+	}
+	assert_int_equal(region_writer_new(scratch_path("a.h5"), 0, &w, &err), 0);
+	assert_int_equal(region_writer_commit(w, &r, &err), 0);
+	region_writer_free(w);
+	f = open_file(scratch_path("a.h5"));
+	assert_int_equal(region_file_regions(f)->part_count, limit);
+	assert_null(region_file_regions(f)->parts[limit - 2].buckets);
+	assert_int_equal(region_file_regions(f)->parts[limit - 1].buckets[(limit - 1) % REGION_BUCKET_COUNT],
+			 limit - 1);
+	region_file_free(f);
+	assert_non_null(regions_add_part(&r, 0, 0, &err));
+	r.parts[limit].summarised = true;
+	assert_int_equal(region_writer_new(scratch_path("b.h5"), 0, &w, &err), 0);
+	assert_int_equal(region_writer_commit(w, &r, &err), -1);
+	region_writer_free(w);
+	assert_non_null(strstr(err.text, "b.h5: 262145 regions of ranks whose calls were only added up are more than "
+					 "the 262144 that a file can hold"));
+	assert_false(fs_exists(scratch_path("b.h5")));
+	regions_release(&r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
 
 int main(void)
@@ -506,6 +551,7 @@ int main(void)
 		TEST(parts_that_do_not_cover_what_was_added_are_an_error),
 		TEST(a_file_without_any_call_is_a_file),
 		TEST(what_is_no_regular_file_is_not_written_to),
+		TEST(more_sums_than_can_be_read_are_not_written),
 	};
 	return cmocka_run_group_tests(tests, find_plugin, NULL);
 }

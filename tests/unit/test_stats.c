@@ -186,20 +186,20 @@ static void holm_never_adjusts_a_larger_p_to_a_smaller_one(void **state)
 	double adjusted[4];
 
 	(void)state;
-	stats_holm(p, 4, adjusted);
+	assert_int_equal(stats_holm(p, 4, adjusted), 0);
 	assert_close(adjusted[0], 0.06);
 	assert_close(adjusted[1], 0.04);
 	assert_close(adjusted[2], 0.06);
 	assert_close(adjusted[3], 0.06);
-	stats_holm(with_none, 4, adjusted);
+	assert_int_equal(stats_holm(with_none, 4, adjusted), 0);
 	assert_true(isnan(adjusted[0]) && isnan(adjusted[2]));
 	assert_close(adjusted[1], 0.02);
 	assert_close(adjusted[3], 0.5);
-	stats_holm(same, 3, adjusted);
+	assert_int_equal(stats_holm(same, 3, adjusted), 0);
 	assert_close(adjusted[0], 0.06);
 	assert_close(adjusted[1], 0.06);
 	assert_close(adjusted[2], 0.9);
-	stats_holm((const double[]){0.6, 0.7}, 2, adjusted);
+	assert_int_equal(stats_holm((const double[]){0.6, 0.7}, 2, adjusted), 0);
 	assert_close(adjusted[0], 1);
 	assert_close(adjusted[1], 1);
 }

@@ -98,6 +98,8 @@ static void a_line_for_a_terminal_has_no_control_characters_and_a_bounded_length
 	(void)state;
 	assert_line("plain \xc3\xa9", 80, "plain \xc3\xa9");
 	assert_line("a\033[2J\n\x7f\xc2\x9b" "b\xff", 80, "a?[2J???b\xef\xbf\xbd");
+	assert_line("\xe2\x80\xaertl\xe2\x81\xa6x\xe2\x80\xa8y\xe2\x80\xaf\xe2\x81\xaa", 80,
+		    "?rtl?x?y\xe2\x80\xaf\xe2\x81\xaa");
 	assert_line("0123456789", 10, "0123456789");
 	assert_line("0123456789x", 10, "0123456...");
 	assert_line("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 4, "\xc3\xa9...");
