@@ -58,6 +58,16 @@ struct assay_options {
 
 #ifndef ASSAY_DISABLE
 
+/* Called without a detour through the procedure linkage table, where the compiler can. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define ASSAY_DIRECTLY __attribute__((noplt))
+#endif
+#endif
+#ifndef ASSAY_DIRECTLY
+#define ASSAY_DIRECTLY
+#endif
+
 /* "0.1.0": the version of the library that is loaded. A constant; never NULL. */
 const char *assay_version(void);
 
@@ -74,8 +84,8 @@ const char *assay_last_error(void);
 
 /* Begins and ends a call of a region in this thread. Ends belong to the innermost open begin of the same region.
  * Two reads of the clock and one record of 24 bytes in this thread's own mapped file. */
-void assay_region_begin(struct assay_region *region);
-void assay_region_end(struct assay_region *region);
+ASSAY_DIRECTLY void assay_region_begin(struct assay_region *region);
+ASSAY_DIRECTLY void assay_region_end(struct assay_region *region);
 
 /* The region of that name (copied), made where there is none yet: the same pointer for the same name, valid until the
  * process ends. Takes a lock: keep the pointer where it is called often. Never NULL: where there is no memory, or there

@@ -69,6 +69,7 @@ struct thread {
 	_Atomic uint64_t *committed;
 	struct region_total *totals;
 	uint32_t totals_room; /* ids below this have blocks in the file */
+	uint32_t plain_room;  /* of these, from 1 on, so many are plain (region.c): what one comparison tells */
 	bool no_buckets;
 	uint32_t beyond; /* open regions that are nested too deeply to be kept */
 

@@ -161,6 +161,12 @@ static void fill_header(struct thread *t, uint64_t data_offset, bool tsc)
 	memcpy(h->magic, SEGMENT_MAGIC, sizeof h->magic);
 }
 
+static void set_totals_room(struct thread *t, uint64_t room)
+{
+	t->totals_room = (uint32_t)room;
+	t->plain_room = (uint32_t)(room < REGION_ID_MAX ? room : REGION_ID_MAX) - 1;
+}
+
 /* Its page of the header, the first slots of the stack and the first totals; then everything but events is mapped. */
 static int set_up(struct thread *t, int fd)
 {
@@ -187,7 +193,7 @@ static int set_up(struct thread *t, int fd)
 	t->stack = (struct region_slot *)((char *)t->header + stack);
 	t->stack_room = PAGE / sizeof *t->stack;
 	t->totals = (struct region_total *)((char *)t->header + totals);
-	t->totals_room = PAGE / sizeof *t->totals;
+	set_totals_room(t, PAGE / sizeof *t->totals);
 	t->committed = &t->header->committed;
 	t->grown = data;
 	t->tsc = settings.tsc;
@@ -359,7 +365,7 @@ bool thread_file_totals(struct thread *t, uint32_t id)
 		return false;
 	if (grow(t, t->shown->totals_offset + have, t->shown->totals_offset + want, NULL) != 0)
 		return false;
-	t->totals_room = (uint32_t)(want / size);
+	set_totals_room(t, want / size);
 	return true;
 }
 
