@@ -63,6 +63,16 @@ static int refuse(const struct arm *arm, const char *path, struct error *err)
 	}
 }
 
+static void note_dirty(struct check_sides *s, const struct arms *arms, const char *path)
+{
+	size_t dirty = 0;
+
+	for (size_t i = 0; i < arms->count; i++)
+		dirty += arms->items[i].state == ARM_OK && arms->items[i].dirty;
+	if (dirty)
+		warnings_add(&s->notes, "%s: the machine was not clean before the run", path);
+}
+
 /* The place of the regions of a path that may be a run directory or its run.json. Owned; NULL with *err. */
 static char *regions_place(const char *path, struct check_sides *s, struct error *err)
 {
@@ -90,6 +100,7 @@ static char *regions_place(const char *path, struct check_sides *s, struct error
 		free(place);
 		return NULL;
 	}
+	note_dirty(s, &arms, path);
 	return place;
 }
 
@@ -148,12 +159,10 @@ static int read_runs(struct check_sides *s, const char *path, struct arms *arms,
 /* What of a side does not count, and -1 where nothing does. */
 static int note_arms(struct check_sides *s, const struct arms *arms, const char *path, struct error *err)
 {
-	size_t usable = 0, dirty = 0;
+	size_t usable = 0;
 
-	for (size_t i = 0; i < arms->count; i++) {
+	for (size_t i = 0; i < arms->count; i++)
 		usable += arms->items[i].state == ARM_OK;
-		dirty += arms->items[i].state == ARM_OK && arms->items[i].dirty;
-	}
 	if (!arms->count)
 		return error_set(err, "%s: it holds no result", path);
 	if (!usable)
@@ -161,8 +170,7 @@ static int note_arms(struct check_sides *s, const struct arms *arms, const char 
 	if (usable < arms->count)
 		warnings_add(&s->notes, "%s: %zu of %zu repetitions failed and do not count", path,
 			     arms->count - usable, arms->count);
-	if (dirty)
-		warnings_add(&s->notes, "%s: the machine was not clean before the run", path);
+	note_dirty(s, arms, path);
 	return 0;
 }
 

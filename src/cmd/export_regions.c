@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/replace.h"
+#include "base/units.h"
 #include "cmd/command.h"
 #include "report/region_exporter.h"
 #include "report/region_order.h"
@@ -107,17 +108,16 @@ static int measure(struct region_export *e, const struct region_exporter *x, str
 		return error_set(err, "%s: no calls with times%s", r->path,
 				 span.untimed ? " (they were only added up)" : " of regions that were asked for");
 	if (span.untimed)
-		warnings_add(e->warnings, "Calls that were only added up, and are not in it: %" PRIu64 ".",
-			     span.untimed);
+		warnings_add(e->warnings, "Calls that were only added up, and are not in it: %s.",
+			     units_count((double)span.untimed).text);
 	if (span.dropped)
 		warnings_add(e->warnings,
-			     "Calls that found no room when they were recorded, and are not in it: %" PRIu64 ".",
-			     span.dropped);
+			     "Calls that found no room when they were recorded, and are not in it: %s.",
+			     units_count((double)span.dropped).text);
 	if (span.senseless && (x->write == region_export_chrome || x->write == region_export_speedscope))
 		warnings_add(e->warnings,
-			     "Calls that end before they begin, or at no possible time, and are not in it: "
-			     "%" PRIu64 ".",
-			     span.senseless);
+			     "Calls that end before they begin, or at no possible time, and are not in it: %s.",
+			     units_count((double)span.senseless).text);
 	if (!e->zero)
 		e->zero = span.first;
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/spell.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "cmd/region_options.h"
 #include "cmd/terminal.h"
@@ -82,7 +83,7 @@ static int split_columns(char *list, const char **ret, struct error *err)
 	return 0;
 }
 
-/* By the column, largest first, NaN last; then by name, rank and thread. */
+/* By the column, largest first, NaN last; then by calls, as the table of `assay run` has it, name, rank and thread. */
 static int by_column(const void *a, const void *b, void *column)
 {
 	const struct region_row *x = a, *y = b;
@@ -93,6 +94,8 @@ static int by_column(const void *a, const void *b, void *column)
 		return isnan(p) ? 1 : -1;
 	if (p != q && !isnan(p))
 		return p > q ? -1 : 1;
+	if (of && x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
 	if (strcmp(x->name, y->name) != 0)
 		return strcmp(x->name, y->name);
 	if (x->rank != y->rank)
@@ -117,6 +120,8 @@ static int print_table(struct region_file *f, const struct inspect_args *a, cons
 	region_table_init(&t);
 	if (region_rows(f, q, by, &t, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
+	if (!t.count)
+		region_options_warn_of_nothing("assay inspect", q, r);
 	qsort_r(t.rows, t.count, sizeof *t.rows, by_column, (void *)(uintptr_t)region_column_find(a->sort));
 	if (a->json)
 		got = region_table_json(&t, r, stdout, &err);
@@ -145,10 +150,10 @@ static int warn_of_tree(const struct regions *r, const struct region_query *q, s
 	}
 	if (dropped)
 		fprintf(stderr, "assay inspect: calls that found no room (ASSAY_LIMIT, a full disk), and are in none "
-				"of these figures: %" PRIu64 "\n", dropped);
+				"of these figures: %s\n", units_count((double)dropped).text);
 	if (untimed)
 		fprintf(stderr, "assay inspect: calls that were only added up or counted, and are in none of these "
-				"figures: %" PRIu64 "\n", untimed);
+				"figures: %s\n", units_count((double)untimed).text);
 	return 0;
 }
 
@@ -162,6 +167,8 @@ static int print_tree(struct region_file *f, const struct inspect_args *a, const
 	if (region_tree_read(f, q, &tree, &err) < 0 || region_tree_finish(&tree, REGION_TREE_BY_TOTAL, &err) < 0 ||
 	    warn_of_tree(region_file_regions(f), q, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
+	if (tree.count < 2) /* but for the root */
+		region_options_warn_of_nothing("assay inspect", q, region_file_regions(f));
 	got = a->json ? region_tree_json(&tree, stdout, &err) : region_tree_text(&tree, stdout, &err);
 	return got < 0 ? trouble(&err, EXIT_TROUBLE) : EXIT_DONE;
 }

@@ -115,15 +115,16 @@ static void print_text(const char *path, const struct region_merge_result *r)
 
 	buf_init(&line);
 	utf8_append_line(&line, path, NOTE_COLUMNS);
-	buf_printf(&line, ": %s calls of %u rank%s", units_count((double)r->calls).text, (unsigned)r->ranks,
-		   r->ranks == 1 ? "" : "s");
+	buf_printf(&line, ": %s call%s of %s rank%s", units_count((double)r->calls).text, r->calls == 1 ? "" : "s",
+		   units_count((double)r->ranks).text, r->ranks == 1 ? "" : "s");
 	if (r->expected_ranks > r->ranks)
-		buf_printf(&line, " of %u", (unsigned)r->expected_ranks);
+		buf_printf(&line, " of %s", units_count((double)r->expected_ranks).text);
 	if (r->processes != r->ranks)
 		buf_printf(&line, ", %s process%s", units_count((double)r->processes).text,
 			   r->processes == 1 ? "" : "es");
 	if (r->dropped)
-		buf_printf(&line, "; %s calls found no room and are lost", units_count((double)r->dropped).text);
+		buf_printf(&line, "; %s call%s found no room and %s lost", units_count((double)r->dropped).text,
+			   r->dropped == 1 ? "" : "s", r->dropped == 1 ? "is" : "are");
 	puts(line.text);
 }
 

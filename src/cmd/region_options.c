@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #define WARNING_COLUMNS 1000
@@ -44,4 +45,16 @@ void region_options_warn(const char *who, const struct region_query *q, const st
 		return;
 	utf8_append_line(&line, missing, WARNING_COLUMNS);
 	fprintf(stderr, "%s: %s\n", who, line.text);
+}
+
+void region_options_warn_of_nothing(const char *who, const struct region_query *q, const struct regions *r)
+{
+	CLEANUP(buf_release) struct buf line;
+
+	buf_init(&line);
+	if (!r->part_count || !(q->include_count || q->exclude_count || q->range_count))
+		return;
+	utf8_append_line(&line, r->path, WARNING_COLUMNS);
+	fprintf(stderr, "%s: the filters leave nothing of the %s region%s in %s\n", who,
+		units_count((double)r->name_count).text, r->name_count == 1 ? "" : "s", line.text);
 }

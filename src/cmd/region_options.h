@@ -34,6 +34,9 @@ int region_options_query(const struct region_options *o, struct region_query *q,
 /* Fails where what is written to `path` (NULL: nothing is) would replace the file that it is made from. */
 int region_options_keep(const char *option, const char *path, const struct regions *r, struct error *err);
 
+/* Says on stderr that the file has regions and nothing is left of them by what was asked for. */
+void region_options_warn_of_nothing(const char *who, const struct region_query *q, const struct regions *r);
+
 /* Says on stderr which ranks were asked for and are not in the file. `who` begins the line: "assay inspect". */
 void region_options_warn(const char *who, const struct region_query *q, const struct regions *r);
 

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "store/region_rows.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -105,8 +106,8 @@ static void note_file(const struct regions *r, const struct region_table *t, con
 	for (size_t i = 0; i < r->note_count && i < ROW_NOTES_MOST; i++)
 		warnings_add(notes, "%s: %s", r->path, r->notes[i]);
 	if (r->note_count > ROW_NOTES_MOST)
-		warnings_add(notes, "%s: %zu more such notes, which `assay inspect` shows", r->path,
-			     r->note_count - ROW_NOTES_MOST);
+		warnings_add(notes, "%s: more such notes, which `assay inspect` shows: %s", r->path,
+			     units_count((double)(r->note_count - ROW_NOTES_MOST)).text);
 	for (size_t i = 0; i < t->note_count; i++)
 		warnings_add(notes, "%s: %s", r->path, t->notes[i]);
 	for (size_t i = 0; i < t->count; i++) {
@@ -114,8 +115,9 @@ static void note_file(const struct regions *r, const struct region_table *t, con
 		names += t->rows[i].dropped > 0;
 	}
 	if (dropped)
-		warnings_add(notes, "%s: %" PRIu64 " call%s of %zu region%s found no room and are in no figure",
-			     r->path, dropped, dropped == 1 ? "" : "s", names, names == 1 ? "" : "s");
+		warnings_add(notes, "%s: calls that found no room and are in no figure: %s, of %s region%s", r->path,
+			     units_count((double)dropped).text, units_count((double)names).text,
+			     names == 1 ? "" : "s");
 	if (refused)
 		warnings_add(notes, "%s: a process could not record all of its regions: %s", r->path, refused);
 }

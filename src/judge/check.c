@@ -120,7 +120,7 @@ static int by_finding(const void *one, const void *other)
 	return order ? order : strcmp(x->item.name, y->item.name);
 }
 
-static bool was_compared(enum check_finding f)
+bool check_was_compared(enum check_finding f)
 {
 	return f == CHECK_REGRESSED || f == CHECK_FROM_ZERO || f == CHECK_WITHIN || f == CHECK_IMPROVED;
 }
@@ -145,7 +145,7 @@ int check_judge(const struct check_item *items, size_t count, const struct check
 		*row = judge(&items[i], b);
 		r.count++;
 		r.failed += row->fails;
-		r.compared += was_compared(row->finding);
+		r.compared += check_was_compared(row->finding);
 		r.per_finding[row->finding]++;
 	}
 	qsort(r.rows, r.count, sizeof *r.rows, by_finding);

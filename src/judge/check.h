@@ -61,6 +61,9 @@ void check_result_release(struct check_result *r);
 int check_judge(const struct check_item *items, size_t count, const struct check_budget *b, struct check_result *ret,
 		struct error *err);
 
+/* Whether both sides had a figure that was held against the other: what `compared` counts. */
+bool check_was_compared(enum check_finding f);
+
 const char *check_finding_text(enum check_finding f); /* "regressed", "new cost where there was none", ... */
 const char *check_finding_name(enum check_finding f); /* for scripts: "regressed", "from_zero", ... */
 

@@ -10,10 +10,24 @@
 
 #define METADATA_MAX 60000u /* bytes of a value */
 
-/* Where recording_locked found that nothing is recorded. */
-static int refuse(const char *call)
+/* What a call of that name does, locked, to what is recorded; fails where nothing is. */
+static int perform(const char *call, int (*act)(struct recording *r, const void *with), const void *with)
 {
-	return last_error_set("%s: nothing is being recorded", call);
+	struct recording *r;
+	struct entry entry;
+	int result;
+
+	if (!recording_enter(&entry))
+		return -1;
+	r = recording_locked();
+	if (r) {
+		result = act(r, with);
+		recording_unlock(r);
+	} else {
+		result = last_error_set("%s: nothing is being recorded", call);
+	}
+	recording_leave(&entry);
+	return result;
 }
 
 static int begin_locked(struct recording *r, const struct assay_options *options)
@@ -82,25 +96,19 @@ ASSAY_EXPORT int assay_finalize(void)
 	return 0;
 }
 
+static int change_mode(struct recording *r, const void *mode)
+{
+	recording_set_mode(r, *(const uint32_t *)mode);
+	return 0;
+}
+
 ASSAY_EXPORT int assay_set_mode(enum assay_mode mode)
 {
-	struct recording *r;
-	struct entry entry;
-	int result = 0;
+	const uint32_t wanted = (uint32_t)mode;
 
-	if ((uint32_t)mode > REGION_TRACE)
+	if (wanted > REGION_TRACE)
 		return last_error_set("assay_set_mode: %d is none of the modes", (int)mode);
-	if (!recording_enter(&entry))
-		return -1;
-	r = recording_locked();
-	if (r) {
-		recording_set_mode(r, (uint32_t)mode);
-		recording_unlock(r);
-	} else {
-		result = refuse("assay_set_mode");
-	}
-	recording_leave(&entry);
-	return result;
+	return perform("assay_set_mode", change_mode, &wanted);
 }
 
 ASSAY_EXPORT enum assay_mode assay_get_mode(void)
@@ -120,77 +128,80 @@ ASSAY_EXPORT enum assay_mode assay_get_mode(void)
 	return mode;
 }
 
+struct rank {
+	int rank, size;
+};
+
+static int change_rank(struct recording *r, const void *with)
+{
+	const struct rank *of = with;
+
+	(void)r;
+	/* A fork's child is of the same rank. */
+	settings.has_rank = true;
+	settings.rank = of->rank;
+	settings.size = of->size;
+	table_rank(of->rank, of->size, 2);
+	return 0;
+}
+
 ASSAY_EXPORT int assay_set_rank(int rank, int size)
 {
-	struct recording *r;
-	struct entry entry;
-	int result = 0;
+	const struct rank of = {rank, size};
 
 	if (rank < 0 || size < 0 || (size > 0 && rank >= size))
 		return last_error_set("assay_set_rank: %d is no rank of %d", rank, size);
-	if (!recording_enter(&entry))
-		return -1;
-	r = recording_locked();
-	if (r) {
-		/* A fork's child is of the same rank. */
-		settings.has_rank = true;
-		settings.rank = rank;
-		settings.size = size;
-		table_rank(rank, size, 2);
-		recording_unlock(r);
-	} else {
-		result = refuse("assay_set_rank");
-	}
-	recording_leave(&entry);
-	return result;
+	return perform("assay_set_rank", change_rank, &of);
 }
 
 /* One record for the table, from a call of that name. */
-static int append(const char *call, uint16_t type, const void *fixed, size_t length, const char *const *texts,
-		  size_t text_count)
-{
-	struct recording *r;
-	struct entry entry;
-	int result;
+struct addition {
+	const char *call;
+	uint16_t type;
+	const void *fixed;
+	size_t length;
+	const char *const *texts;
+	size_t text_count;
+};
 
-	if (!recording_enter(&entry))
-		return -1;
-	r = recording_locked();
-	if (!r) {
-		result = refuse(call);
-	} else {
-		result = table_append(type, fixed, length, texts, text_count);
-		if (result < 0)
-			last_error_set("%s: %s: there is no room for it", call, settings.dir);
-		recording_unlock(r);
-	}
-	recording_leave(&entry);
+static int append_locked(struct recording *r, const void *with)
+{
+	const struct addition *a = with;
+	int result = table_append(a->type, a->fixed, a->length, a->texts, a->text_count);
+
+	(void)r;
+	if (result < 0)
+		last_error_set("%s: %s: there is no room for it", a->call, settings.dir);
 	return result;
 }
 
 ASSAY_EXPORT int assay_set_clock_offset(int64_t offset_ns, int64_t bound_ns)
 {
-	struct region_offset offset = {monotonic_ns(), offset_ns, bound_ns};
+	const struct region_offset offset = {monotonic_ns(), offset_ns, bound_ns};
+	const struct addition addition = {"assay_set_clock_offset", REGION_RECORD_OFFSET, &offset, sizeof offset,
+					  NULL, 0};
 
-	return append("assay_set_clock_offset", REGION_RECORD_OFFSET, &offset, sizeof offset, NULL, 0);
+	return perform(addition.call, append_locked, &addition);
 }
 
 ASSAY_EXPORT int assay_set_metadata(const char *key, const char *value)
 {
 	const char *const texts[] = {key, value};
+	const struct addition addition = {"assay_set_metadata", REGION_RECORD_METADATA, NULL, 0, texts, 2};
 
 	if (!key || !*key || !value)
 		return last_error_set("assay_set_metadata: it needs a key and a value");
 	if (strnlen(key, REGION_NAME_MAX + 1) > REGION_NAME_MAX || strnlen(value, METADATA_MAX + 1) > METADATA_MAX)
 		return last_error_set("assay_set_metadata: a key has at most %u bytes, a value %u", REGION_NAME_MAX,
 				      METADATA_MAX);
-	return append("assay_set_metadata", REGION_RECORD_METADATA, NULL, 0, texts, 2);
+	return perform(addition.call, append_locked, &addition);
 }
 
-static int flush_all(const struct recording *r)
+static int flush_all(struct recording *r, const void *with)
 {
 	int failed = 0;
 
+	(void)with;
 	if (self != &recording_nobody && self->header && self->run == r->run)
 		atomic_store_explicit(&self->shown->last, clock_now(self->tsc), memory_order_relaxed);
 	table_clock();
@@ -205,21 +216,7 @@ static int flush_all(const struct recording *r)
 
 ASSAY_EXPORT int assay_flush(void)
 {
-	struct recording *r;
-	struct entry entry;
-	int result;
-
-	if (!recording_enter(&entry))
-		return -1;
-	r = recording_locked();
-	if (r) {
-		result = flush_all(r);
-		recording_unlock(r);
-	} else {
-		result = refuse("assay_flush");
-	}
-	recording_leave(&entry);
-	return result;
+	return perform("assay_flush", flush_all, NULL);
 }
 
 ASSAY_EXPORT const char *assay_directory(void)

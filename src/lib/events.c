@@ -54,7 +54,8 @@ void event_write_entering(struct thread *t, const struct region_event *event)
 
 	if (atomic_load_explicit(&t->next, memory_order_relaxed) < t->end) {
 		event_write(t, event);
-	} else if ((event->region < t->totals_room && !thread_file_may_grow(t)) || !recording_enter(&entry)) {
+	} else if (((event->region < t->totals_room || t->no_totals) && !thread_file_may_grow(t)) ||
+		   !recording_enter(&entry)) {
 		event_drop(t, event->region, event->end - event->start);
 	} else {
 		event_write(t, event);

@@ -70,7 +70,7 @@ struct thread {
 	struct region_total *totals;
 	uint32_t totals_room; /* ids below this have blocks in the file */
 	uint32_t plain_room;  /* of these, from 1 on, so many are plain (region.c): what one comparison tells */
-	bool no_buckets;
+	bool no_buckets, no_totals; /* no more of them: the disk is full */
 	uint32_t beyond; /* open regions that are nested too deeply to be kept */
 
 	struct segment_header *header; /* start of the mapping */

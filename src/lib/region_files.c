@@ -26,6 +26,7 @@
 #define PAGE UINT64_C(4096)    /* unit of the file's layout */
 #define STACK_STEP (64 * PAGE) /* what a deep stack grows by */
 /* Windows hold whole events and whole pages, so they are multiples of three pages. */
+#define LEAST_WINDOW_PAGES 3u
 #define FIRST_WINDOW_PAGES 12u
 #define WINDOW_PAGES 96u
 #define PAIR_EVERY_NS INT64_C(100000000)
@@ -94,21 +95,28 @@ static int write_zeros(int fd, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* As write_zeros, by path, within the limit of the process. */
-static int grow(struct thread *t, uint64_t from, uint64_t to, int *ret_fd)
+/* As write_zeros, by path. */
+static int make_blocks(const struct thread *t, uint64_t from, uint64_t to, int *ret_fd)
 {
-	int fd, failed;
+	int fd = open_file(t, O_RDWR), failed = fd < 0 ? errno : write_zeros(fd, from, to);
 
-	if (!recording_take(to - from, t->limit))
-		return ENOSPC;
-	fd = open_file(t, O_RDWR);
-	failed = fd < 0 ? errno : write_zeros(fd, from, to);
-	if (failed)
-		recording_give_back(to - from);
 	if (fd >= 0 && (failed || !ret_fd))
 		close(fd);
 	else if (fd >= 0)
 		*ret_fd = fd;
+	return failed;
+}
+
+/* The same, within the limit of the process. */
+static int grow(const struct thread *t, uint64_t from, uint64_t to, int *ret_fd)
+{
+	int failed;
+
+	if (!recording_take(to - from, t->limit))
+		return ENOSPC;
+	failed = make_blocks(t, from, to, ret_fd);
+	if (failed)
+		recording_give_back(to - from);
 	return failed;
 }
 
@@ -237,16 +245,11 @@ struct thread *thread_file_open(struct recording *r, int *ret_failed)
 		t->writing = false; /* nothing of its former thread goes on */
 		return t;
 	}
-	*ret_failed = recording_take(3 * PAGE, settings.limit) ? 0 : ENOSPC;
-	if (!*ret_failed && !leaves_address_space(r->file_count + 1)) {
-		recording_give_back(3 * PAGE);
-		*ret_failed = ENOMEM;
-	}
-	t = *ret_failed ? NULL : new_thread();
-	if (!t) {
-		*ret_failed = *ret_failed ? *ret_failed : ENOMEM;
+	/* These three pages are not of what the limit speaks of: they count what is dropped because of it. */
+	t = leaves_address_space(r->file_count + 1) ? new_thread() : NULL;
+	*ret_failed = ENOMEM;
+	if (!t)
 		return NULL;
-	}
 	t->number = r->file_count;
 	t->run = r->run;
 	t->limit = settings.limit;
@@ -261,7 +264,6 @@ struct thread *thread_file_open(struct recording *r, int *ret_failed)
 	if (*ret_failed) {
 		if (fd >= 0)
 			unlink(t->path);
-		recording_give_back(3 * PAGE);
 		munmap(t, sizeof *t);
 		return NULL;
 	}
@@ -305,17 +307,31 @@ bool thread_file_may_grow(const struct thread *t)
 	return !t->full && (!t->retry_ns || monotonic_ns() >= t->retry_ns);
 }
 
+/* Blocks for the next window, *ret_size bytes: fewer where the limit or the disk has not so many left. Returns 0 or
+ * errno. */
+static int grow_window(const struct thread *t, uint64_t *ret_size, int *ret_fd)
+{
+	uint64_t pages = t->window ? WINDOW_PAGES : FIRST_WINDOW_PAGES, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int failed;
+
+	for (;; pages /= 2) {
+		*ret_size = pages * page;
+		failed = grow(t, t->grown, t->grown + *ret_size, ret_fd);
+		if ((failed != ENOSPC && failed != EDQUOT && failed != EFBIG) || pages == LEAST_WINDOW_PAGES)
+			return failed;
+	}
+}
+
 bool thread_file_window(struct thread *t)
 {
-	uint64_t pages = t->window ? WINDOW_PAGES : FIRST_WINDOW_PAGES;
-	uint64_t size = pages * (uint64_t)sysconf(_SC_PAGESIZE), from = t->grown;
+	uint64_t size, from = t->grown;
 	bool first = t->window == NULL;
 	char *window = NULL;
 	int fd, failed;
 
 	if (!thread_file_may_grow(t))
 		return false;
-	failed = grow(t, from, from + size, &fd);
+	failed = grow_window(t, &size, &fd);
 	if (!failed) {
 		window = map_shared(fd, from, size);
 		failed = window ? 0 : errno;
@@ -360,11 +376,16 @@ bool thread_file_stack(struct thread *t)
 bool thread_file_totals(struct thread *t, uint32_t id)
 {
 	uint64_t size = sizeof *t->totals, have = t->totals_room * size, want = round_up((id + 1) * size, PAGE);
+	int failed;
 
-	if (id > REGION_ID_MAX)
+	if (id > REGION_ID_MAX || t->no_totals)
 		return false;
-	if (grow(t, t->shown->totals_offset + have, t->shown->totals_offset + want, NULL) != 0)
+	/* Beside the limit, too. */
+	failed = make_blocks(t, t->shown->totals_offset + have, t->shown->totals_offset + want, NULL);
+	if (failed) {
+		t->no_totals = !thread_file_may_retry(failed);
 		return false;
+	}
 	set_totals_room(t, want / size);
 	return true;
 }

@@ -46,8 +46,10 @@ int settings_parse_limit(const char *text, uint64_t *ret)
 			return -1;
 		value <<= 10;
 	}
+	if (value == 0)
+		return -1;
 	*ret = value;
-	return value > 0 ? 0 : -1;
+	return 0;
 }
 
 static void read_mode(void)

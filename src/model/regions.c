@@ -10,20 +10,30 @@ void regions_init(struct regions *r)
 	*r = (struct regions){0};
 }
 
+/* Every text that is empty: most are, and there are four to each of what may be a million parts. Plug-ins have a copy
+ * of their own, so that it is told by what it holds, not by where it is. */
+static char no_text[1];
+
+static void release_text(char *text)
+{
+	if (text && *text)
+		free(text);
+}
+
 static void release_texts(char **texts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		free(texts[i]);
+		release_text(texts[i]);
 	free(texts);
 }
 
 static void release_parts(struct region_part *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		free(parts[i].file);
-		free(parts[i].text);
-		free(parts[i].tags);
-		free(parts[i].metadata);
+		release_text(parts[i].file);
+		release_text(parts[i].text);
+		release_text(parts[i].tags);
+		release_text(parts[i].metadata);
 		free(parts[i].buckets);
 	}
 	free(parts);
@@ -37,14 +47,14 @@ void regions_release(struct regions *r)
 	release_parts(r->parts, r->part_count);
 	free(r->ranks);
 	for (size_t i = 0; i < r->thread_count; i++)
-		free(r->threads[i].name);
+		release_text(r->threads[i].name);
 	free(r->threads);
 	for (size_t i = 0; i < r->trouble_count; i++)
-		free(r->troubles[i].example);
+		release_text(r->troubles[i].example);
 	free(r->troubles);
 	for (size_t i = 0; i < r->fact_count; i++) {
-		free(r->facts[i].key);
-		free(r->facts[i].value);
+		release_text(r->facts[i].key);
+		release_text(r->facts[i].value);
 	}
 	free(r->facts);
 	release_texts(r->notes, r->note_count);
@@ -66,14 +76,23 @@ static int grow(void *array, size_t count, size_t size, const char *what, struct
 	return 0;
 }
 
+void region_text_own(char **text, char *value)
+{
+	release_text(*text);
+	*text = value;
+	if (*value)
+		return;
+	free(value);
+	*text = no_text;
+}
+
 int region_text(char **text, const char *value, struct error *err)
 {
 	char *copy = strdup(value);
 
 	if (!copy)
 		return error_set(err, "out of memory for a text of %zu bytes", strlen(value));
-	free(*text);
-	*text = copy;
+	region_text_own(text, copy);
 	return 0;
 }
 
@@ -134,14 +153,14 @@ struct region_part *regions_add_part(struct regions *r, uint32_t rank, uint32_t 
 	if (grow(&r->parts, r->part_count, sizeof *r->parts, "regions of ranks", err) < 0)
 		return NULL;
 	part = &r->parts[r->part_count];
-	*part = (struct region_part){.rank = rank, .region = region, .exclusive = -1, .line = -1};
-	if (region_text(&part->file, "", err) < 0 || region_text(&part->text, "", err) < 0 ||
-	    region_text(&part->tags, "", err) < 0 || region_text(&part->metadata, "", err) < 0) {
-		free(part->file);
-		free(part->text);
-		free(part->tags);
-		return NULL;
-	}
+	*part = (struct region_part){.rank = rank,
+				     .region = region,
+				     .exclusive = -1,
+				     .line = -1,
+				     .file = no_text,
+				     .text = no_text,
+				     .tags = no_text,
+				     .metadata = no_text};
 	r->part_count++;
 	return part;
 }
@@ -177,9 +196,7 @@ struct region_thread_row *regions_add_thread(struct regions *r, struct error *er
 	if (grow(&r->threads, r->thread_count, sizeof *r->threads, "threads", err) < 0)
 		return NULL;
 	row = &r->threads[r->thread_count];
-	*row = (struct region_thread_row){.start = -1, .end = -1, .cpu = -1};
-	if (region_text(&row->name, "", err) < 0)
-		return NULL;
+	*row = (struct region_thread_row){.start = -1, .end = -1, .cpu = -1, .name = no_text};
 	r->thread_count++;
 	return row;
 }
@@ -191,9 +208,7 @@ struct region_trouble_count *regions_add_trouble(struct regions *r, struct error
 	if (grow(&r->troubles, r->trouble_count, sizeof *r->troubles, "kinds of trouble", err) < 0)
 		return NULL;
 	row = &r->troubles[r->trouble_count];
-	*row = (struct region_trouble_count){0};
-	if (region_text(&row->example, "", err) < 0)
-		return NULL;
+	*row = (struct region_trouble_count){.example = no_text};
 	r->trouble_count++;
 	return row;
 }
@@ -212,7 +227,7 @@ int regions_set_fact(struct regions *r, const char *key, const char *value, stru
 	if (region_text(&fact->key, key, err) < 0)
 		return -1;
 	if (region_text(&fact->value, value, err) < 0) {
-		free(fact->key);
+		release_text(fact->key);
 		return -1;
 	}
 	r->fact_count++;

@@ -108,8 +108,11 @@ int regions_add_rank(struct regions *r, uint32_t rank, struct error *err);
 struct region_thread_row *regions_add_thread(struct regions *r, struct error *err);
 struct region_trouble_count *regions_add_trouble(struct regions *r, struct error *err);
 int regions_set_fact(struct regions *r, const char *key, const char *value, struct error *err);
-/* Sets one text of a part, thread or trouble that these functions added. */
+/* Sets one text of a part, thread or trouble that these functions added: no one else may free one, since those that are
+ * empty are shared. */
 int region_text(char **text, const char *value, struct error *err);
+/* The same without a copy: `value` is from malloc and handed over. */
+void region_text_own(char **text, char *value);
 int regions_add_note(struct regions *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* NULL: no such fact. */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/procfs.h"
+#include "base/units.h"
 #include "record/begin.h"
 #include "store/region_file.h"
 #include "store/region_merge.h"
@@ -244,8 +245,8 @@ static void warn_of_troubles(const struct run_regions *r, struct warnings *w)
 	buf_init(&text);
 	for (uint32_t kind = 0; kind < RUN_REGION_TROUBLES; kind++)
 		if (r->troubles[kind])
-			buf_printf(&text, "%s%" PRIu64 " %s", text.length ? ", " : "", r->troubles[kind],
-				   region_trouble_text(kind));
+			buf_printf(&text, "%s%s %s", text.length ? ", " : "",
+				   units_count((double)r->troubles[kind]).text, region_trouble_text(kind));
 	if (text.length)
 		warnings_add(
 			w, "Calls of regions that were not used as they should be: %s; `assay inspect` tells of which.",
@@ -276,8 +277,8 @@ void regions_tell(const struct rundir *dir, struct run *run)
 	}
 	if (r->dropped)
 		warnings_add(&run->warnings,
-			     "Calls of regions that found no room, and are only counted: %" PRIu64
-			     " (ASSAY_LIMIT, or a full disk).", r->dropped);
+			     "Calls of regions that found no room, and are only counted: %s (ASSAY_LIMIT, or a full "
+			     "disk).", units_count((double)r->dropped).text);
 	warn_of_troubles(r, &run->warnings);
 	run->regions = r;
 }

@@ -57,24 +57,25 @@ char *ring_folder_make(const char *place, struct error *err)
 	return NULL;
 }
 
-/* Where the folder is; false where the link is none that was made here. */
-static bool find(const char *place, char path[PATH_MAX])
+/* Where the folder is, owned; NULL where the link is none that was made here (or there is no memory). */
+static char *find(const char *place)
 {
-	ssize_t length = readlink(place, path, PATH_MAX - 1);
+	char path[PATH_MAX];
+	ssize_t length = readlink(place, path, sizeof path - 1);
 	size_t prefix = sizeof MEMORY_NAME - 7;
 
 	if (length < 0)
-		return errno == EINVAL && snprintf(path, PATH_MAX, "%s", place) < PATH_MAX;
+		return errno == EINVAL ? strdup(place) : NULL;
 	path[length] = '\0';
-	return strncmp(path, MEMORY_NAME, prefix) == 0 && !strchr(path + prefix, '/');
+	return strncmp(path, MEMORY_NAME, prefix) == 0 && !strchr(path + prefix, '/') ? strdup(path) : NULL;
 }
 
 int ring_folder_open(const char *place)
 {
-	char path[PATH_MAX];
+	CLEANUP(free_cleanup) char *path = find(place);
 	int fd;
 
-	if (!find(place, path))
+	if (!path)
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -107,10 +108,10 @@ static void say_left(const char *path, struct warnings *warnings)
 
 void ring_folder_remove(const char *place, struct warnings *warnings)
 {
-	char path[PATH_MAX];
+	CLEANUP(free_cleanup) char *path = find(place);
 	struct stat st;
 
-	if (!find(place, path)) {
+	if (!path) {
 		/* Whatever a link leads to now is not ours. */
 		if (lstat(place, &st) == 0)
 			say_left(place, warnings);

@@ -18,7 +18,7 @@ struct units_text check_words_value(double value, const char *unit)
 	if (strcmp(unit, "ns") == 0)
 		return figures_value(value * NS, "s");
 	t = figures_value(value, "");
-	if (strcmp(unit, "s") == 0)
+	if (strcmp(unit, "s") == 0 || strcmp(unit, "%") == 0)
 		return figures_value(value, unit);
 	if (!isnan(value) && *unit && strcmp(unit, "count") != 0 && strlen(unit) + UNIT_ROOM <= sizeof t.text)
 		strcat(strcat(t.text, " "), unit);
@@ -71,32 +71,53 @@ void check_words_sentence(const struct check_report *r, const struct check_row *
 	}
 }
 
-static void put_counts(const struct check_result *result, bool failing, struct buf *out)
+/* " (4 within the budget, 1 improved)": of the findings that were compared, or that were not; of what fails, or not. */
+static void put_counts(const struct check_result *result, bool (*is_told)(const struct check_row *row),
+		       const char *first, const char *last, struct buf *out)
 {
 	size_t counts[CHECK_FINDINGS] = {0};
-	const char *between = " (";
+	const char *between = first;
 
 	for (size_t i = 0; i < result->count; i++)
-		if (result->rows[i].fails || !failing)
-			counts[result->rows[i].finding]++;
+		counts[result->rows[i].finding] += is_told(&result->rows[i]);
 	for (enum check_finding f = 0; f < CHECK_FINDINGS; f++) {
 		if (!counts[f])
 			continue;
-		buf_printf(out, "%s%zu %s", between, counts[f], check_finding_text(f));
+		buf_printf(out, "%s%s %s", between, units_count((double)counts[f]).text, check_finding_text(f));
 		between = ", ";
 	}
-	buf_puts(out, *between == ',' ? ")" : "");
+	buf_puts(out, between == first ? "" : last);
+}
+
+static bool is_failure(const struct check_row *row)
+{
+	return row->fails;
+}
+
+static bool is_comparison(const struct check_row *row)
+{
+	return check_was_compared(row->finding);
+}
+
+/* What passed without having been compared. */
+static bool is_passed_over(const struct check_row *row)
+{
+	return !row->fails && !check_was_compared(row->finding);
 }
 
 void check_words_verdict(const struct check_report *r, struct buf *out)
 {
 	const struct check_result *result = r->result;
 
-	if (result->failed)
-		buf_printf(out, "failed: %zu of %zu", result->failed, result->count);
-	else
-		buf_printf(out, "passed: %zu compared", result->compared);
-	put_counts(result, result->failed > 0, out);
+	if (result->failed) {
+		buf_printf(out, "failed: %s", units_count((double)result->failed).text);
+		put_counts(result, is_failure, " (", ")", out);
+		buf_printf(out, "; %s compared", units_count((double)result->compared).text);
+	} else {
+		buf_printf(out, "passed: %s compared", units_count((double)result->compared).text);
+		put_counts(result, is_comparison, " (", ")", out);
+	}
+	put_counts(result, is_passed_over, ", ", "", out);
 }
 
 void check_words_budget(const struct check_report *r, struct buf *out)

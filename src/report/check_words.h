@@ -13,7 +13,7 @@ struct units_text check_words_change(const struct check_row *row);    /* "+12.3%
 /* "total went from 1.20 s to 1.50 s, +25.0%": for an annotation or a test's message. No name, no newline. */
 void check_words_sentence(const struct check_report *r, const struct check_row *row, struct buf *out);
 
-/* "failed: 2 of 7 (1 regressed, 1 vanished)", "passed: 5 compared (4 within the budget, 1 improved)". */
+/* "failed: 2 (1 regressed, 1 vanished); 7 compared", "passed: 5 compared (4 within the budget, 1 improved), 2 new". */
 void check_words_verdict(const struct check_report *r, struct buf *out);
 
 /* "total of each region, at most 5% worse; new ones fail" */

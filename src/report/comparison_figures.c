@@ -56,7 +56,7 @@ struct units_text figures_value(double value, const char *unit)
 		snprintf(t.text, sizeof t.text, "%.5g", value);
 	if (!isnan(value) && strcmp(unit, "s") != 0 && strlen(unit) <= UNIT_LENGTH_MAX &&
 	    strlen(t.text) + strlen(unit) + 2 < sizeof t.text)
-		strcat(strcat(t.text, " "), unit);
+		strcat(strcat(t.text, strcmp(unit, "%") == 0 ? "" : " "), unit);
 	return t;
 }
 

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
 #include "report/plot_table.h"
@@ -217,8 +219,9 @@ static int read_file(struct durations *d, const struct plot_input *in, size_t fi
 		}
 		held += cost;
 		if (calls[i] > EXACT_MAX)
-			warnings_add(in->notes, "%s: percentiles of '%s' (%" PRIu64 " calls) are within 1%%",
-				     c->regions->path, d->chosen.pool.names[i], calls[i]);
+			warnings_add(in->notes, "%s: percentiles of '%s' (%s calls) are within 1%%",
+				     c->regions->path, d->chosen.pool.names[i],
+				     units_count((double)calls[i]).text);
 	}
 	return read_regions(d, in, file, calls, from, d->regions, err);
 }
@@ -242,8 +245,8 @@ static int order_regions(struct durations *d, struct warnings *notes, struct err
 	d->shown = with_calls < DRAWN_MAX ? with_calls : DRAWN_MAX;
 	if (with_calls > d->shown)
 		warnings_add(notes,
-			     "the figure shows the %zu regions with the largest totals of %zu: --include chooses",
-			     d->shown, with_calls);
+			     "the figure shows the %zu regions with the largest totals of %s: --include chooses",
+			     d->shown, units_count((double)with_calls).text);
 	return 0;
 }
 
@@ -283,27 +286,41 @@ static void durations_size(const void *data, const struct plot_input *in, double
 		*height = fmin(boxes + others, SHEET_TALLEST);
 }
 
+/* Puts "0" before the other ticks, of which there are fewer than their room: int64_t has 19 decades. */
+static void tick_zero(struct sheet_ticks *t, double at)
+{
+	memmove(t->at + 1, t->at, t->n * sizeof *t->at);
+	memmove(t->label + 1, t->label, t->n * sizeof *t->label);
+	t->at[0] = at;
+	snprintf(t->label[0], sizeof t->label[0], "0");
+	t->n++;
+}
+
 /* The axis: linear from 0, or logarithmic from the least duration above 0. */
 static void set_axis(const struct durations *d, struct sheet_axis *axis, struct sheet_ticks *ticks, char *title,
 		     size_t size)
 {
 	int64_t least = INT64_MAX, most = 1;
 	struct sheet_unit unit;
+	bool zeros = false;
 
 	for (size_t i = 0; i < d->shown; i++) {
 		for (size_t file = 0; file < d->chosen.file_count; file++) {
 			const struct spread *s = spread_of(d, file, d->order[i]);
 
 			least = s->least && s->least < least ? s->least : least;
+			zeros |= s->calls && s->min == 0;
 			most = s->max > most ? s->max : most;
 		}
 	}
 	axis->logarithmic = least < most && (double)most / (double)least >= LOG_RATIO;
 	if (axis->logarithmic) {
-		axis->from = (double)least * 0.8;
+		axis->from = (double)least * (zeros ? 0.2 : 0.8);
 		axis->to = (double)most * 1.25;
-		sheet_ticks_decades(ticks, axis->from, axis->to);
-		snprintf(title, size, "duration of a call (logarithmic)");
+		sheet_ticks_decades(ticks, (double)least * 0.8, axis->to);
+		if (zeros)
+			tick_zero(ticks, axis->from);
+		snprintf(title, size, "duration of a call (logarithmic%s)", zeros ? "; 0 at the left end" : "");
 		return;
 	}
 	unit = sheet_unit((double)most);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "model/region_tree.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
@@ -116,14 +117,15 @@ static int read_file(struct flame *f, const struct plot_input *in, size_t file, 
 	reading.tree->lanes = reading.nest.threads.count;
 	if (got == 0 && reading.tree->lost)
 		warnings_add(in->notes,
-			     "%s: there are more than %u paths; %" PRIu64 " calls on others count as part of the"
-			     " calls around them",
-			     c->regions->path, NODES_MAX, reading.tree->lost);
+			     "%s: there are more than %s paths; calls on others, which count as part of the calls"
+			     " around them: %s",
+			     c->regions->path, units_count(NODES_MAX).text,
+			     units_count((double)reading.tree->lost).text);
 	if (got == 0 && !reading.by_number && reading.nest.overlaps)
 		warnings_add(in->notes,
 			     "%s: calls that ended after the call that they began in, where the file does not say what"
-			     " called them: %" PRIu64 ". They count where their time lies within",
-			     c->regions->path, reading.nest.overlaps);
+			     " called them: %s. They count where their time lies within",
+			     c->regions->path, units_count((double)reading.nest.overlaps).text);
 	nest_release(&reading.nest);
 	return got;
 }
@@ -210,28 +212,20 @@ static void look_at_children(const struct nameless *l, uint32_t first, double x,
 static struct sheet_legend_item *legend_items(const struct flame *f, double width, size_t *ret_count)
 {
 	size_t count = f->chosen.pool.name_count;
-	CLEANUP(free_cleanup) uint32_t *order = calloc(count + 1, sizeof *order);
 	CLEANUP(free_cleanup) double *seen = calloc(count + 1, sizeof *seen);
 	CLEANUP(free_cleanup) bool *named = calloc(count + 1, sizeof *named);
-	struct sheet_legend_item *items = calloc(count + 1, sizeof *items);
 	struct nameless look = {.f = f, .per_ns = width / widest(f), .seen = seen, .named = named};
 
 	*ret_count = 0;
-	if (!order || !seen || !named || !items) {
-		free(items);
+	if (!seen || !named)
 		return NULL;
-	}
 	for (size_t i = 0; i < f->chosen.file_count; i++) {
 		look.tree = &f->trees[i];
 		look_at_children(&look, first_of(look.tree), 0, look.tree->total * look.per_ns, 0);
 	}
 	for (size_t i = 0; i < count; i++)
 		seen[i] = named[i] ? 0 : seen[i];
-	*ret_count = plot_order(seen, count, order);
-	for (size_t i = 0; i < *ret_count; i++)
-		items[i] = (struct sheet_legend_item){f->chosen.pool.names[order[i]],
-						      plot_colour(f->chosen.pool.names[order[i]])};
-	return items;
+	return plot_legend_items(&f->chosen, seen, ret_count);
 }
 
 static void flame_size(const void *data, const struct plot_input *in, double *width, double *height)

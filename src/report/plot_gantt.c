@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "report/plot_boxes.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
@@ -178,14 +179,15 @@ static void note_what_is_missing(const struct gantt_reading *g, struct warnings 
 	const struct regions *r = g->c->regions;
 
 	if (g->hidden)
-		warnings_add(notes, "%s: the figure has room for %d lanes; %zu are left out: --ranks chooses", r->path,
-			     LANES_MAX, g->first_lane + g->nest.threads.count - LANES_MAX);
+		warnings_add(notes, "%s: the figure has room for %d lanes; left out: %s; --ranks chooses", r->path,
+			     LANES_MAX,
+			     units_count((double)(g->first_lane + g->nest.threads.count - LANES_MAX)).text);
 	if (g->too_deep)
-		warnings_add(notes, "%s: %" PRIu64 " calls found no place in the %d rows of a lane and are left out",
-			     r->path, g->too_deep, DEPTH_MAX);
+		warnings_add(notes, "%s: calls that found no place in the %d rows of a lane and are left out: %s",
+			     r->path, DEPTH_MAX, units_count((double)g->too_deep).text);
 	if (g->nest.overlaps)
-		warnings_add(notes, "%s: calls that ended after the call that they began in: %" PRIu64 "%s", r->path,
-			     g->nest.overlaps,
+		warnings_add(notes, "%s: calls that ended after the call that they began in: %s%s", r->path,
+			     units_count((double)g->nest.overlaps).text,
 			     r->columns & 1u << REGION_THREAD ? "" : "; the file does not tell threads apart");
 }
 
@@ -292,31 +294,12 @@ static bool has_merged(const struct gantt *g)
 	return false;
 }
 
-/* By what they took; owned. NULL: out of memory. */
-static struct sheet_legend_item *legend_items(const struct gantt *g, size_t *ret_count)
-{
-	size_t count = g->chosen.pool.name_count;
-	CLEANUP(free_cleanup) uint32_t *order = calloc(count, sizeof *order);
-	struct sheet_legend_item *items = calloc(count, sizeof *items);
-
-	*ret_count = 0;
-	if (!order || !items) {
-		free(items);
-		return NULL;
-	}
-	*ret_count = plot_order(g->totals, count, order);
-	for (size_t i = 0; i < *ret_count; i++)
-		items[i] = (struct sheet_legend_item){g->chosen.pool.names[order[i]],
-						      plot_colour(g->chosen.pool.names[order[i]])};
-	return items;
-}
-
 /* As high as its rows like to be; many rows are lower, and at last there is no higher page. */
 static void gantt_size(const void *data, const struct plot_input *in, double *width, double *height)
 {
 	const struct gantt *g = data;
 	size_t count;
-	CLEANUP(free_cleanup) struct sheet_legend_item *items = legend_items(g, &count);
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = plot_legend_items(&g->chosen, g->totals, &count);
 	double others = (double)g->lane_count * LANE_GAP + headings_height(g) + SHEET_AXIS_HEIGHT + 2 * SHEET_MARGIN +
 			4 + (has_merged(g) ? SHEET_NOTE_HEIGHT : 0) + (in->title ? SHEET_TITLE_HEIGHT : 0);
 	double high, usual;
@@ -346,7 +329,7 @@ static void draw_box(const struct gantt *g, const struct sheet *s, const struct 
 	if (height < SHEET_SMALL + 0.5 || width < 12)
 		return;
 	if (b->calls > 1) {
-		snprintf(merged, sizeof merged, "%.200s \xc3\x97%" PRIu64, name, b->calls);
+		snprintf(merged, sizeof merged, "%.200s \xc3\x97%s", name, units_count((double)b->calls).text);
 		name = merged;
 	}
 	sheet_text(s, left + 2, y + height / 2 + SHEET_SMALL * 0.36, fmin(SHEET_TEXT, height - 1), CANVAS_LEFT,
@@ -417,7 +400,7 @@ static int draw(const void *data, const struct plot_input *in, const struct canv
 	struct sheet_ticks ticks;
 	char title[64], note[128];
 	size_t count;
-	CLEANUP(free_cleanup) struct sheet_legend_item *items = legend_items(g, &count);
+	CLEANUP(free_cleanup) struct sheet_legend_item *items = plot_legend_items(&g->chosen, g->totals, &count);
 	double names = names_width(g, &s), legend_width = width - 2 * SHEET_MARGIN, legend_height;
 
 	if (!items)

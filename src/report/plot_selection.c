@@ -4,18 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/units.h"
+
 static void note_what_is_left_out(const struct plot_chosen *c, struct warnings *notes)
 {
 	if (c->span.untimed)
 		warnings_add(notes,
-			     "%s: %" PRIu64 " calls were only counted or added up, without a time of their own: the"
-			     " figure leaves them out",
-			     c->regions->path, c->span.untimed);
+			     "%s: calls that were only counted or added up, without a time of their own, which the"
+			     " figure leaves out: %s",
+			     c->regions->path, units_count((double)c->span.untimed).text);
 	if (c->span.senseless)
 		warnings_add(notes,
-			     "%s: %" PRIu64 " calls end before they begin, or at no possible time: the figure leaves"
-			     " them out",
-			     c->regions->path, c->span.senseless);
+			     "%s: calls that end before they begin, or at no possible time, which the figure leaves"
+			     " out: %s",
+			     c->regions->path, units_count((double)c->span.senseless).text);
 }
 
 static int choose(struct plot_selection *s, struct plot_chosen *c, const struct plot_input *in, size_t file,
@@ -110,4 +113,21 @@ size_t plot_order(const double *figures, size_t count, uint32_t *ret_order)
 	}
 	free(ranked);
 	return above;
+}
+
+struct sheet_legend_item *plot_legend_items(const struct plot_selection *s, const double *figures, size_t *ret_count)
+{
+	char *const *names = s->pool.names;
+	CLEANUP(free_cleanup) uint32_t *order = calloc(s->pool.name_count + 1, sizeof *order);
+	struct sheet_legend_item *items = calloc(s->pool.name_count + 1, sizeof *items);
+
+	*ret_count = 0;
+	if (!order || !items) {
+		free(items);
+		return NULL;
+	}
+	*ret_count = plot_order(figures, s->pool.name_count, order);
+	for (size_t i = 0; i < *ret_count; i++)
+		items[i] = (struct sheet_legend_item){names[order[i]], plot_colour(names[order[i]])};
+	return items;
 }

@@ -4,6 +4,7 @@
 #define ASSAY_REPORT_PLOT_SELECTION_H
 
 #include "report/plot.h"
+#include "report/plot_sheet.h"
 #include "report/region_order.h"
 
 struct plot_chosen {
@@ -28,5 +29,8 @@ void plot_selection_release(struct plot_selection *s);
 /* Puts 0 .. count - 1 in the order of their figures, the largest first (ret_order has `count`). Returns how many
  * figures are above 0. */
 size_t plot_order(const double *figures, size_t count, uint32_t *ret_order);
+
+/* A legend of them, in the order of plot_order; owned. NULL: out of memory. */
+struct sheet_legend_item *plot_legend_items(const struct plot_selection *s, const double *figures, size_t *ret_count);
 
 #endif

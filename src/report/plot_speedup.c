@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "report/plot_selection.h"
 #include "report/plot_sheet.h"
 #include "report/plot_table.h"
@@ -206,11 +207,11 @@ static int order_regions(struct speedup *s, struct warnings *notes, struct error
 	s->shown = comparable < DRAWN_MAX ? comparable : DRAWN_MAX;
 	if (absent)
 		warnings_add(notes,
-			     "%zu regions have no time at %" PRIu64 " ranks, the smallest count: they have no speedup",
-			     absent, s->scales[0].ranks);
+			     "regions without a time at the smallest count of ranks (%s), and so without a speedup: %s",
+			     units_count((double)s->scales[0].ranks).text, units_count((double)absent).text);
 	if (comparable > s->shown)
-		warnings_add(notes, "the figure shows the %zu regions that take longest of %zu: --include chooses",
-			     s->shown, comparable);
+		warnings_add(notes, "the figure shows the %zu regions that take longest of %s: --include chooses",
+			     s->shown, units_count((double)comparable).text);
 	return 0;
 }
 

@@ -12,6 +12,10 @@ static void put_row(FILE *out, const struct region_diff *d, const struct region_
 	json_stream_key_real(out, ", ", "b", row->in_b ? row->b : NAN);
 	json_stream_key_real(out, ", ", "delta", row->delta);
 	json_stream_key_real(out, ", ", "pct", row->pct);
+	json_stream_key(out, ", ", "ran_a");
+	json_stream_raw(out, row->in_a || row->ran_a ? "true" : "false");
+	json_stream_key(out, ", ", "ran_b");
+	json_stream_raw(out, row->in_b || row->ran_b ? "true" : "false");
 	json_stream_key_number(out, ", ", "dropped_a", row->dropped_a);
 	json_stream_key_number(out, ", ", "dropped_b", row->dropped_b);
 	json_stream_key(out, ", ", "approximate");

@@ -36,9 +36,17 @@ static struct units_text delta_text(double delta, const char *unit)
 	return strcmp(unit, "ns") == 0 ? figures_difference(delta * NS, "s") : figures_difference(delta, unit);
 }
 
+/* A side may have it and yet no figure of it: only counted, or none of its calls found room. */
+static bool lacks_figure(const struct region_diff_row *row)
+{
+	return row->in_a ? !row->in_b && row->ran_b : row->in_b && row->ran_a;
+}
+
 static void change_cell(struct table *t, const struct region_diff_row *row)
 {
-	if (row->in_a != row->in_b)
+	if (lacks_figure(row))
+		table_cell(t, "no figure in %c", row->in_a ? 'B' : 'A');
+	else if (row->in_a != row->in_b)
 		table_cell(t, "only in %c", row->in_a ? 'A' : 'B');
 	else if (row->pct == 0)
 		table_cell(t, "0%%");
@@ -82,7 +90,8 @@ static void put_row(struct table *t, const struct region_diff *d, const struct r
 	table_cell(t, "%s", name.text);
 	table_cell(t, "%s", value_text(row->in_a ? row->a : NAN, unit).text);
 	table_cell(t, "%s", value_text(row->in_b ? row->b : NAN, unit).text);
-	table_cell(t, "%s", isnan(row->delta) || !(row->in_a || row->in_b) ? "-" : delta_text(row->delta, unit).text);
+	table_cell(t, "%s", isnan(row->delta) || !(row->in_a || row->in_b) || lacks_figure(row)
+				    ? "-" : delta_text(row->delta, unit).text);
 	change_cell(t, row);
 	if (d->judged)
 		verdict_cells(t, row);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "report/region_exporter.h"
 #include "store/region_tree.h"
@@ -66,7 +67,7 @@ int region_export_folded(const struct region_export *e, FILE *out, struct error 
 	}
 	if (negative)
 		warnings_add(e->warnings,
-			     "Paths that are left out since what is inside them took longer than they did: %zu.",
-			     negative);
+			     "Paths that are left out since what is inside them took longer than they did: %s.",
+			     units_count((double)negative).text);
 	return text.failed ? error_set(err, "out of memory for a name") : 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "report/region_lanes.h"
 
 #define SLICE_CALLS ((uint64_t)1 << 21) /* 40 bytes each, twice while they are sorted */
@@ -358,8 +359,8 @@ static int visit_range(struct visiting *v, int64_t from, int64_t to, uint64_t co
 	if (count <= v->order->slice_calls)
 		return visit_slice(v, from, to, count, err);
 	if (from == to)
-		return error_set(err, "%" PRIu64 " calls begin in the same nanosecond: too many to be put in order",
-				 count);
+		return error_set(err, "%s calls begin in the same nanosecond: too many to be put in order",
+				 units_count((double)count).text);
 	bins = calloc(SLICE_BINS, sizeof *bins);
 	if (!bins)
 		return error_set(err, "out of memory for the order of %" PRIu64 " calls", count);

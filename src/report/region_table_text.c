@@ -95,6 +95,8 @@ static void value_cell(struct table *out, const struct region_row *row, const st
 		table_cell(out, "-");
 	else if (column->kind == REGION_COLUMN_COUNT)
 		table_cell(out, "%s", units_count(value).text);
+	else if (value == 0)
+		table_cell(out, "0%%");
 	else
 		table_cell(out, "%s", units_percent(column->kind == REGION_COLUMN_SHARE ? value : value / 100).text);
 }

@@ -31,6 +31,7 @@ int region_tree_text(const struct region_tree *t, FILE *out, struct error *err)
 {
 	CLEANUP(table_release) struct table table;
 	CLEANUP(buf_release) struct buf text;
+	size_t paths;
 
 	buf_init(&text);
 	table_init(&table, 4);
@@ -47,7 +48,8 @@ int region_tree_text(const struct region_tree *t, FILE *out, struct error *err)
 		name_cell(&table, t->names[node->region], node->depth);
 	}
 	utf8_append_line(&text, t->path, PATH_COLUMNS);
-	buf_printf(&text, ": %zu paths of regions\n\n", t->count ? t->count - 1 : 0);
+	paths = t->count ? t->count - 1 : 0;
+	buf_printf(&text, ": %s path%s of regions\n\n", units_count((double)paths).text, paths == 1 ? "" : "s");
 	table_print(&table, "rrrl", "", &text);
 	if (table.failed || text.failed)
 		return error_set(err, "out of memory for a tree of %zu paths", t->count);

@@ -176,8 +176,7 @@ static int take_part_text(void *context, hsize_t row, char *text, struct error *
 	char **field = (char **)((char *)&x->r->parts[row] + x->text_field);
 
 	(void)err;
-	free(*field);
-	*field = text;
+	region_text_own(field, text);
 	return 0;
 }
 
@@ -316,8 +315,7 @@ static int take_thread_name(void *context, hsize_t row, char *text, struct error
 	struct index_reader *x = context;
 
 	(void)err;
-	free(x->r->threads[row].name);
-	x->r->threads[row].name = text;
+	region_text_own(&x->r->threads[row].name, text);
 	return 0;
 }
 

@@ -77,10 +77,8 @@ static int take_text(hid_t group, const char *name, char **text, struct error *e
 	char *value;
 	int got = h5_attribute_text(group, name, &value, err);
 
-	if (got > 0) {
-		free(*text);
-		*text = value;
-	}
+	if (got > 0)
+		region_text_own(text, value);
 	return got < 0 ? -1 : 0;
 }
 

@@ -95,8 +95,7 @@ static int take_example(void *context, hsize_t row, char *text, struct error *er
 	struct own_reader *x = context;
 
 	(void)err;
-	free(x->r->troubles[row].example);
-	x->r->troubles[row].example = text;
+	region_text_own(&x->r->troubles[row].example, text);
 	return 0;
 }
 

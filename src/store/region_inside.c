@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "model/region_tally.h"
 
 #define NONE UINT32_MAX
@@ -14,24 +15,9 @@
 
 struct reading {
 	const struct region_inside *in;
-	int64_t least, most; /* ids of calls */
-	uint32_t *rows;      /* by id - least: the row of that call, NONE */
+	struct region_id_range ids;
+	uint32_t *rows; /* by id - least: the row of that call, NONE */
 };
-
-static int take_ids(void *context, unsigned worker, const struct region_block *b, struct error *err)
-{
-	struct reading *r = context;
-	const int64_t *ids = b->columns[REGION_CALL];
-
-	(void)worker, (void)err;
-	for (size_t i = 0; i < b->n; i++) {
-		if (ids[i] < 0)
-			continue;
-		r->least = ids[i] < r->least ? ids[i] : r->least;
-		r->most = ids[i] > r->most ? ids[i] : r->most;
-	}
-	return 0;
-}
 
 static int take_rows(void *context, unsigned worker, const struct region_block *b, struct error *err)
 {
@@ -41,7 +27,8 @@ static int take_rows(void *context, unsigned worker, const struct region_block *
 	(void)worker, (void)err;
 	for (size_t i = 0; i < b->n; i++)
 		if (ids[i] >= 0)
-			r->rows[ids[i] - r->least] = r->in->row_of(r->in->context, b->part, threads ? threads[i] : -1);
+			r->rows[ids[i] - r->ids.least] = r->in->row_of(r->in->context, b->part,
+								       threads ? threads[i] : -1);
 	return 0;
 }
 
@@ -53,9 +40,10 @@ static int take_times(void *context, unsigned worker, const struct region_block 
 
 	(void)worker, (void)err;
 	for (size_t i = 0; i < b->n; i++) {
-		if (parents[i] < r->least || parents[i] > r->most || r->rows[parents[i] - r->least] == NONE)
+		if (parents[i] < r->ids.least || parents[i] > r->ids.most ||
+		    r->rows[parents[i] - r->ids.least] == NONE)
 			continue;
-		r->in->add(r->in->context, r->rows[parents[i] - r->least], region_duration(starts[i], ends[i]));
+		r->in->add(r->in->context, r->rows[parents[i] - r->ids.least], region_duration(starts[i], ends[i]));
 	}
 	return 0;
 }
@@ -77,49 +65,43 @@ static int look(const struct reading *r, const char *path, uint64_t calls, uint3
 	int length = 0;
 
 	if (calls > CALLS_MAX)
-		length = asprintf(ret_why, "rank %" PRIu32 " has %" PRIu64 " calls, too many to find exclusive times "
-				  "of threads; --ranks leaves it out", rank, calls);
-	else if ((uint64_t)(r->most - r->least) / SPARSE > calls + 1024)
+		length = asprintf(ret_why, "rank %" PRIu32 " has %s calls, too many to find exclusive times of "
+				  "threads; --ranks leaves it out", rank, units_count((double)calls).text);
+	else if ((uint64_t)(r->ids.most - r->ids.least) / SPARSE > calls + 1024)
 		length = asprintf(ret_why, "exclusive times of threads are not known: rank %" PRIu32 " has calls "
-				  "numbered from %" PRId64 " to %" PRId64 ", which is too far apart", rank, r->least,
-				  r->most);
+				  "numbered from %" PRId64 " to %" PRId64 ", which is too far apart", rank,
+				  r->ids.least, r->ids.most);
 	else
 		*ret_why = NULL;
 	return length < 0 ? error_set(err, "%s: out of memory", path) : 0;
 }
 
-int region_inside_rank(struct region_file *f, uint32_t rank, const struct region_inside *in, char **ret_why,
-		       struct error *err)
+int region_inside_rank(struct region_file *f, struct region_by_rank *by_rank, uint32_t rank,
+		       const struct region_inside *in, char **ret_why, struct error *err)
 {
-	const struct regions *of = region_file_regions(f);
-	CLEANUP(free_cleanup) bool *wanted = calloc(of->part_count + 1, sizeof *wanted);
 	CLEANUP(free_cleanup) uint32_t *rows = NULL;
-	unsigned ids = 1u << REGION_CALL, thread = of->columns & 1u << REGION_THREAD;
-	struct reading r = {.in = in, .least = INT64_MAX, .most = INT64_MIN};
-	uint64_t calls = 0;
+	unsigned ids = 1u << REGION_CALL, thread = by_rank->r->columns & 1u << REGION_THREAD;
+	struct reading r = {.in = in};
+	uint64_t calls;
 	size_t count;
 
 	*ret_why = NULL;
-	if (!wanted)
-		return error_set(err, "out of memory for %zu regions of ranks", of->part_count);
-	for (size_t i = 0; i < of->part_count; i++) {
-		wanted[i] = of->parts[i].rank == rank;
-		calls += wanted[i] ? of->parts[i].count : 0;
-	}
+	region_by_rank_go(by_rank, rank);
+	calls = region_by_rank_choose(by_rank, NULL);
 	if (calls == 0)
 		return 0;
-	if (scan(f, &r, wanted, ids, take_ids, err) < 0)
+	if (region_by_rank_ids(by_rank, f, &r.ids, err) < 0)
 		return -1;
-	if (r.least > r.most)
+	if (r.ids.least > r.ids.most)
 		return 0;
-	if (look(&r, of->path, calls, rank, ret_why, err) < 0 || *ret_why)
+	if (look(&r, by_rank->r->path, calls, rank, ret_why, err) < 0 || *ret_why)
 		return *ret_why ? 0 : -1;
-	count = (size_t)(r.most - r.least) + 1;
+	count = (size_t)(r.ids.most - r.ids.least) + 1;
 	r.rows = rows = malloc(count * sizeof *rows);
 	if (!rows)
 		return error_set(err, "out of memory for the parents of %zu calls", count);
 	memset(rows, 0xff, count * sizeof *rows);
-	if (scan(f, &r, wanted, ids | thread, take_rows, err) < 0)
+	if (scan(f, &r, by_rank->wanted, ids | thread, take_rows, err) < 0)
 		return -1;
-	return scan(f, &r, wanted, 1u << REGION_PARENT, take_times, err);
+	return scan(f, &r, by_rank->wanted, 1u << REGION_PARENT, take_times, err);
 }

@@ -4,6 +4,7 @@
 #ifndef ASSAY_STORE_REGION_INSIDE_H
 #define ASSAY_STORE_REGION_INSIDE_H
 
+#include "store/region_by_rank.h"
 #include "store/region_file.h"
 
 struct region_inside {
@@ -13,9 +14,10 @@ struct region_inside {
 	void *context;
 };
 
-/* Goes through the calls of one rank. Returns 0, also where nothing can be known: then *ret_why (owned) is the sentence
- * that says why, and nothing was added; else NULL. Takes 4 bytes of memory for each call of the rank. */
-int region_inside_rank(struct region_file *f, uint32_t rank, const struct region_inside *in, char **ret_why,
-		       struct error *err);
+/* Goes through the calls of one rank; ranks must come in ascending order. Returns 0, also where nothing can be known:
+ * then *ret_why (owned) is the sentence that says why, and nothing was added; else NULL. Takes 4 bytes of memory for
+ * each call of the rank. */
+int region_inside_rank(struct region_file *f, struct region_by_rank *by_rank, uint32_t rank,
+		       const struct region_inside *in, char **ret_why, struct error *err);
 
 #endif

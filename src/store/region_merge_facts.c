@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #define FACTS_MAX 4096        /* keys that all ranks together may bring */
@@ -139,20 +140,28 @@ int merge_notes(struct merging *m, struct error *err)
 					   m->refused.processes > 1 ? ", ..." : "", m->refusal) < 0;
 	for (size_t i = 0; i < m->job.note_count; i++)
 		failed |= regions_add_note(&m->regions, "%s", m->job.notes[i]) < 0;
+	if (m->job.unnoted)
+		failed |= regions_add_note(&m->regions, "More files that cannot be read: %s.",
+					   units_count((double)m->job.unnoted).text) < 0;
 	if (m->damaged > DAMAGED_MAX)
-		failed |= regions_add_note(&m->regions, "%zu more files are damaged.", m->damaged - DAMAGED_MAX) < 0;
+		failed |= regions_add_note(&m->regions, "More files that are damaged: %s.",
+					   units_count((double)(m->damaged - DAMAGED_MAX)).text) < 0;
 	if (m->backwards)
 		failed |= regions_add_note(&m->regions,
-					   "%" PRIu64 " calls end before they begin; their length is 0 here.",
-					   m->backwards) < 0;
+					   "Calls that end before they begin, whose length is 0 here: %s.",
+					   units_count((double)m->backwards).text) < 0;
 	if (m->unfilled)
 		failed |= regions_add_note(&m->regions,
-					   "%" PRIu64 " calls were cut off while they were written (by a kill, or "
-					   "longjmp out of a signal handler) and are not here.",
-					   m->unfilled) < 0;
+					   "Calls that were cut off while they were written (by a kill, or "
+					   "longjmp out of a signal handler) and are not here: %s.",
+					   units_count((double)m->unfilled).text) < 0;
+	if (m->uncounted)
+		failed |= regions_add_note(&m->regions,
+					   "Calls that found no room, nor one for counting them by region: %s.",
+					   units_count((double)m->uncounted).text) < 0;
 	if (m->unnamed)
-		failed |= regions_add_note(&m->regions, "%" PRIu64 " regions have no name in the recording.",
-					   m->unnamed) < 0;
+		failed |= regions_add_note(&m->regions, "Regions that have no name in the recording: %s.",
+					   units_count((double)m->unnamed).text) < 0;
 	return failed ? error_set(err, "out of memory for a note") : 0;
 }
 
@@ -202,6 +211,7 @@ int merge_result(struct merging *m, struct region_merge_result *ret, struct erro
 		ret->calls += r->parts[i].calls;
 		ret->dropped += r->parts[i].dropped;
 	}
+	ret->dropped += m->uncounted;
 	if (list_missing(r, ret->expected_ranks, &ret->missing, err) < 0)
 		return -1;
 	if (ret->missing && regions_add_note(&m->regions, "Of %u ranks, %s left no recording.",

@@ -150,6 +150,27 @@ static void look_at(struct survey *s, const struct region_event *e, uint64_t num
 	}
 }
 
+/* Up to the first event that cannot be. A whole block of places that nobody filled is no writer's, but a hole that a
+ * damaged file has, of terabytes perhaps. */
+static void look_at_block(struct survey *s, const struct region_event *block, uint64_t first, size_t n,
+			  struct error *err)
+{
+	struct merge_file *f = s->file;
+	uint64_t unfilled = f->unfilled;
+
+	for (size_t i = 0; i < n; i++) {
+		look_at(s, &block[i], first + i, err);
+		if (s->failed || s->damage)
+			return;
+		f->events = first + i + 1;
+	}
+	if (n == MERGE_BLOCK && f->unfilled - unfilled == n) {
+		f->unfilled = unfilled;
+		f->events = first;
+		s->damage = "nothing was written there";
+	}
+}
+
 static int survey_events(struct merging *m, struct survey *s, struct region_calls *c, struct error *err)
 {
 	static const char lost[] = "calls behind that cannot be read";
@@ -166,17 +187,14 @@ static int survey_events(struct merging *m, struct survey *s, struct region_call
 
 		if (region_calls_read(c, first, n, block, &reason) < 0)
 			return merge_damage(m, reason.text, err);
-		for (size_t i = 0; i < n; i++) {
-			look_at(s, &block[i], first + i, err);
-			if (s->failed)
-				return -1;
-			if (s->damage) {
-				snprintf(sentence, sizeof sentence,
-					 "%s: damaged at event %" PRIu64 " of %" PRIu64 " (%s): %s", f->path,
-					 first + i + 1, all, s->damage, lost);
-				return merge_damage(m, sentence, err);
-			}
-			f->events = first + i + 1;
+		look_at_block(s, block, first, n, err);
+		if (s->failed)
+			return -1;
+		if (s->damage) {
+			snprintf(sentence, sizeof sentence,
+				 "%s: damaged at event %" PRIu64 " of %" PRIu64 " (%s): %s", f->path, f->events + 1,
+				 all, s->damage, lost);
+			return merge_damage(m, sentence, err);
 		}
 		if (merge_progress(m, n, err) < 0)
 			return -1;
@@ -239,13 +257,29 @@ static int make_uses(struct merging *m, struct merge_rank *r, struct survey *s, 
 	return 0;
 }
 
+static int survey_sums(struct merging *m, struct survey *s, struct region_calls *c, struct error *err)
+{
+	size_t names = s->process->details.name_count;
+	uint64_t all = region_calls_facts(c)->dropped, dropped = 0;
+	struct merge_file *f = s->file;
+	struct error reason;
+
+	/* Where the table is damaged, sums may be of regions that it does not name. */
+	if (region_calls_sums(c, s->process->log->damage ? REGION_ID_MAX + 1 : (uint32_t)names, &f->sums, &f->sum_count,
+			      &reason) < 0)
+		return merge_damage(m, reason.text, err);
+	for (size_t i = 0; i < f->sum_count; i++)
+		dropped += f->sums[i].dropped;
+	if (all > dropped)
+		m->uncounted += all - dropped;
+	return 0;
+}
+
 static int survey_calls(struct merging *m, struct merge_rank *r, struct survey *s, struct region_calls *c,
 			struct error *err)
 {
 	const struct region_calls_facts *facts = region_calls_facts(c);
-	size_t names = s->process->details.name_count;
 	struct merge_file *f = s->file;
-	struct error reason;
 
 	f->last = facts->last;
 	f->thread = facts->thread;
@@ -258,10 +292,7 @@ static int survey_calls(struct merging *m, struct merge_rank *r, struct survey *
 		return -1;
 	if (f->last > s->process->last)
 		s->process->last = f->last;
-	/* Where the table is damaged, sums may be of regions that it does not name. */
-	if (region_calls_sums(c, s->process->log->damage ? REGION_ID_MAX + 1 : (uint32_t)names, &f->sums, &f->sum_count,
-			      &reason) < 0 &&
-	    merge_damage(m, reason.text, err) < 0)
+	if (survey_sums(m, s, c, err) < 0)
 		return -1;
 	return make_uses(m, r, s, err);
 }

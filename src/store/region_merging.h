@@ -93,6 +93,7 @@ struct merging {
 	uint64_t backwards;  /* calls that end before they begin */
 	uint64_t unnamed;    /* regions without a name */
 	uint64_t unfilled;   /* calls that were left while they were written */
+	uint64_t uncounted;  /* dropped calls of which no region's count tells */
 	size_t damaged;      /* files in notes so far */
 	struct {
 		size_t processes;

@@ -60,6 +60,12 @@ void row_work_end(struct row_work *w);
 /* p50, p95, p99 of a settled row that has seen calls. */
 void row_work_percentiles(const struct row_work *w, double *ret_p50, double *ret_p95, double *ret_p99);
 
+/* Thread k of a row, and after its threads the row itself. */
+static inline struct row_work *row_work_one(struct row_work *of, size_t k)
+{
+	return k < of->thread_count ? of->threads[k] : of;
+}
+
 /* The tally of a row that was settled or joined. */
 static inline struct region_tally *row_work_tally(struct row_work *w)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "store/region_inside.h"
 #include "store/region_row_figures.h"
 #include "store/region_row_work.h"
@@ -386,9 +387,10 @@ static int add_note(struct region_table *t, char *text, struct error *err)
 	return 0;
 }
 
+/* The rows by number. */
 struct numbered {
 	struct work *w;
-	struct row_work **rows; /* by number */
+	struct row_work **rows;
 	uint32_t count;
 };
 
@@ -412,8 +414,7 @@ static void number_rows(struct numbered *n)
 {
 	for (size_t i = 0; i < n->w->row_count; i++) {
 		for (size_t k = 0; k <= n->w->rows[i]->thread_count; k++) {
-			struct row_work *of = n->w->rows[i];
-			struct row_work *row = k < of->thread_count ? of->threads[k] : of;
+			struct row_work *row = row_work_one(n->w->rows[i], k);
 
 			row->number = n->count;
 			n->rows[n->count++] = row;
@@ -421,11 +422,18 @@ static void number_rows(struct numbered *n)
 	}
 }
 
+static void mark_known(struct work *w, size_t at)
+{
+	for (size_t k = 0; at != NO_ROW && k <= w->rows[at]->thread_count; k++)
+		row_work_one(w->rows[at], k)->inside_known = true;
+}
+
 /* What other regions took inside the calls of rows by thread; why it is not known becomes a note. */
 static int find_inside(struct region_file *f, struct work *w, struct region_table *t, struct error *err)
 {
 	const unsigned needed = 1u << REGION_CALL | 1u << REGION_PARENT;
 	CLEANUP(free_cleanup) struct row_work **rows = calloc(w->row_count + w->thread_rows + 1, sizeof *rows);
+	CLEANUP(region_by_rank_release) struct region_by_rank by_rank = {0};
 	struct numbered n = {.w = w, .rows = rows};
 	const struct region_inside in = {.row_of = number_of, .add = add_inside, .context = &n};
 
@@ -436,16 +444,18 @@ static int find_inside(struct region_file *f, struct work *w, struct region_tabl
 								    "file does not say which call was made in which"),
 							  err);
 	number_rows(&n);
+	if (region_by_rank_init(&by_rank, w->r, err) < 0)
+		return -1;
 	for (size_t i = 0; i < w->r->rank_count; i++) {
 		uint32_t rank = w->r->ranks[i];
 		char *why = NULL;
 
 		if (!region_query_takes_rank(w->q, rank))
 			continue;
-		if (region_inside_rank(f, rank, &in, &why, err) < 0)
+		if (region_inside_rank(f, &by_rank, rank, &in, &why, err) < 0)
 			return -1;
-		for (uint32_t k = 0; k < n.count; k++)
-			rows[k]->inside_known |= rows[k]->rank == rank && !why;
+		for (size_t k = by_rank.from; !why && k < by_rank.to; k++)
+			mark_known(w, w->row_of_part[by_rank.parts[k]]);
 		if (why && add_note(t, why, err) < 0)
 			return -1;
 	}
@@ -520,7 +530,7 @@ static int note_backwards(const struct work *w, struct region_table *t, struct e
 
 	for (size_t i = 0; i < w->row_count; i++) {
 		for (size_t k = 0; k <= w->rows[i]->thread_count; k++) {
-			struct row_work *row = k < w->rows[i]->thread_count ? w->rows[i]->threads[k] : w->rows[i];
+			struct row_work *row = row_work_one(w->rows[i], k);
 
 			count += row_work_tally(row)->backwards;
 			if (!example && row_work_tally(row)->backwards)
@@ -530,9 +540,9 @@ static int note_backwards(const struct work *w, struct region_table *t, struct e
 	if (count == 0)
 		return 0;
 	if (asprintf(&text,
-		     "%" PRIu64 " %s before %s begin%s, as in region '%s': durations below 0 count as they are", count,
-		     count == 1 ? "call ends" : "calls end", count == 1 ? "it" : "they", count == 1 ? "s" : "",
-		     example) < 0)
+		     "%s %s before %s begin%s, as in region '%s': durations below 0 count as they are",
+		     units_count((double)count).text, count == 1 ? "call ends" : "calls end",
+		     count == 1 ? "it" : "they", count == 1 ? "s" : "", example) < 0)
 		text = NULL;
 	return add_note(t, text, err);
 }
@@ -586,13 +596,4 @@ int region_rows(struct region_file *f, const struct region_query *q, enum region
 		struct error *err)
 {
 	return region_rows_within(f, q, by, REGION_ROWS_BYTES, ret, err);
-}
-
-int region_rows_of(const char *path, const struct region_query *q, struct region_table *ret, struct error *err)
-{
-	CLEANUP(region_file_cleanup) struct region_file *f = NULL;
-
-	if (region_file_open(path, &f, err) < 0)
-		return -1;
-	return region_rows(f, q, REGION_ROWS_BY_REGION, ret, err);
 }

@@ -18,7 +18,4 @@ int region_rows(struct region_file *f, const struct region_query *q, enum region
 int region_rows_within(struct region_file *f, const struct region_query *q, enum region_rows_by by, int64_t bytes,
 		       struct region_table *ret, struct error *err);
 
-/* region_file_open and region_rows. */
-int region_rows_of(const char *path, const struct region_query *q, struct region_table *ret, struct error *err);
-
 #endif

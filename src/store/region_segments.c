@@ -14,6 +14,7 @@
 #include "store/region_log.h"
 
 #define NONCE_DIGITS 16
+#define NOTES_MAX 50
 #define FILE_NUMBER_MAX 1000000 /* far above what threads a process may have at a time */
 
 /* A file of a folder: of which process, and what. */
@@ -58,10 +59,15 @@ void region_job_release(struct region_job *j)
 
 int region_job_note(struct region_job *j, struct error *err, const char *format, ...)
 {
-	char **notes = reallocarray(j->notes, j->note_count + 1, sizeof *notes);
+	char **notes;
 	va_list args;
 	int got;
 
+	if (j->note_count == NOTES_MAX) {
+		j->unnoted++;
+		return 0;
+	}
+	notes = reallocarray(j->notes, j->note_count + 1, sizeof *notes);
 	if (!notes)
 		return error_set(err, "out of memory for a note");
 	j->notes = notes;

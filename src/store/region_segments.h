@@ -34,6 +34,7 @@ struct region_job {
 	size_t count;
 	char **notes; /* files that could not be read, sentences */
 	size_t note_count;
+	size_t unnoted; /* more such files: the first ones say enough */
 };
 
 void region_job_init(struct region_job *j);

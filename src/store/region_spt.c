@@ -53,17 +53,6 @@ static int take_text(struct cursor *c, const char *what, struct buf *ret, struct
 	return ret->failed ? error_set(err, "out of memory") : 0;
 }
 
-static int replace(char **text, const char *value, struct error *err)
-{
-	char *copy = strdup(value);
-
-	if (!copy)
-		return error_set(err, "out of memory");
-	free(*text);
-	*text = copy;
-	return 0;
-}
-
 static int take_region(struct cursor *c, uint32_t rank, struct regions *r, uint64_t *ret_offset, struct error *err)
 {
 	CLEANUP(buf_release) struct buf name, file;
@@ -80,7 +69,7 @@ static int take_region(struct cursor *c, uint32_t rank, struct regions *r, uint6
 				 name.text, count);
 	region = regions_name(r, name.text, err);
 	part = region < 0 ? NULL : regions_add_part(r, rank, (uint32_t)region, err);
-	if (!part || replace(&part->file, file.text, err) < 0)
+	if (!part || region_text(&part->file, file.text, err) < 0)
 		return -1;
 	part->first = r->call_count;
 	part->count = part->calls = (uint64_t)count;

@@ -138,8 +138,7 @@ static int take_text(struct channel *c, char **text)
 
 	if (!came)
 		return -1;
-	free(*text);
-	*text = came;
+	region_text_own(text, came);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "model/region_tally.h"
+#include "store/region_by_rank.h"
 
 #define NONE UINT32_MAX
 #define RESOLVED (UINT32_C(1) << 31)
@@ -26,28 +27,11 @@ struct reading {
 	const struct regions *r;
 	struct region_tree *tree;
 	const bool *names; /* which are asked for */
-	bool *wanted;	   /* parts of the rank */
-	size_t *by_rank;   /* parts, in the order of ranks: those of the rank stand from `from` to `to` */
-	size_t from, to;
-	int64_t least, most; /* ids of calls */
-	struct note *notes;  /* by id - least */
+	struct region_by_rank *by_rank;
+	struct region_id_range ids;
+	struct note *notes; /* by id - least */
 	size_t count, bytes;
 };
-
-static int take_ids(void *context, unsigned worker, const struct region_block *b, struct error *err)
-{
-	struct reading *in = context;
-	const int64_t *ids = b->columns[REGION_CALL];
-
-	(void)worker, (void)err;
-	for (size_t i = 0; i < b->n; i++) {
-		if (ids[i] < 0)
-			continue;
-		in->least = ids[i] < in->least ? ids[i] : in->least;
-		in->most = ids[i] > in->most ? ids[i] : in->most;
-	}
-	return 0;
-}
 
 static int take_parents(void *context, unsigned worker, const struct region_block *b, struct error *err)
 {
@@ -58,9 +42,10 @@ static int take_parents(void *context, unsigned worker, const struct region_bloc
 	for (size_t i = 0; i < b->n; i++) {
 		if (ids[i] < 0)
 			continue;
-		in->notes[ids[i] - in->least] = (struct note){
-			.parent = parents[i] >= in->least && parents[i] <= in->most ? (uint32_t)(parents[i] - in->least)
-										    : NONE,
+		in->notes[ids[i] - in->ids.least] = (struct note){
+			.parent = parents[i] >= in->ids.least && parents[i] <= in->ids.most
+					  ? (uint32_t)(parents[i] - in->ids.least)
+					  : NONE,
 			.node = in->r->parts[b->part].region,
 		};
 	}
@@ -115,10 +100,10 @@ static int take_times(void *context, unsigned worker, const struct region_block 
 	for (size_t i = 0; i < b->n; i++) {
 		uint32_t node;
 
-		if (in->notes && ids[i] >= in->least && ids[i] <= in->most) {
-			if (resolve(in, (uint32_t)(ids[i] - in->least), err) < 0)
+		if (in->notes && ids[i] >= in->ids.least && ids[i] <= in->ids.most) {
+			if (resolve(in, (uint32_t)(ids[i] - in->ids.least), err) < 0)
 				return -1;
-			node = in->notes[ids[i] - in->least].node & ~RESOLVED;
+			node = in->notes[ids[i] - in->ids.least].node & ~RESOLVED;
 		} else if (enter(in, REGION_TREE_ROOT, region, &node, err) < 0) {
 			return -1;
 		}
@@ -131,7 +116,7 @@ static int scan(struct region_file *f, struct reading *in, bool parents,
 		int (*block)(void *context, unsigned worker, const struct region_block *block, struct error *err),
 		struct error *err)
 {
-	const struct region_scan scan = {.wanted = in->wanted,
+	const struct region_scan scan = {.wanted = in->by_rank->wanted,
 					 .columns = 1u << REGION_CALL | (parents ? 1u << REGION_PARENT : 0),
 					 .workers = 1,
 					 .block = block,
@@ -167,59 +152,15 @@ static int map_notes(struct reading *in, struct error *err)
 
 static int make_room(struct reading *in, uint64_t calls, uint32_t rank, struct error *err)
 {
-	uint64_t ids = in->least > in->most ? 0 : (uint64_t)(in->most - in->least) + 1;
+	uint64_t ids = in->ids.least > in->ids.most ? 0 : (uint64_t)(in->ids.most - in->ids.least) + 1;
 
 	if (ids / SPARSE > calls + 1024 || ids >= NONE)
 		return error_set(err,
 				 "%s: the calls of rank %" PRIu32 " are not numbered so that their paths could be "
 				 "found (from %" PRId64 " to %" PRId64 "); --ranks leaves it out",
-				 in->r->path, rank, in->least, in->most);
+				 in->r->path, rank, in->ids.least, in->ids.most);
 	in->count = (size_t)ids;
 	return map_notes(in, err);
-}
-
-/* Marks the parts of the rank, of all regions or of those asked for; returns their calls. */
-static uint64_t choose(struct reading *in, bool all)
-{
-	uint64_t calls = 0;
-
-	for (size_t k = in->from; k < in->to; k++) {
-		const struct region_part *part = &in->r->parts[in->by_rank[k]];
-		bool wanted = all || in->names[part->region];
-
-		in->wanted[in->by_rank[k]] = wanted;
-		calls += wanted ? part->count : 0;
-	}
-	return calls;
-}
-
-static int compare_ranks(const void *a, const void *b, void *parts)
-{
-	const struct region_part *x = (const struct region_part *)parts + *(const size_t *)a;
-	const struct region_part *y = (const struct region_part *)parts + *(const size_t *)b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-static void sort_by_rank(struct reading *in)
-{
-	for (size_t i = 0; i < in->r->part_count; i++)
-		in->by_rank[i] = i;
-	if (in->r->part_count)
-		qsort_r(in->by_rank, in->r->part_count, sizeof *in->by_rank, compare_ranks, in->r->parts);
-}
-
-/* Ranks must come in ascending order. */
-static void go_to_rank(struct reading *in, uint32_t rank)
-{
-	const struct region_part *parts = in->r->parts;
-
-	for (size_t k = in->from; k < in->to; k++)
-		in->wanted[in->by_rank[k]] = false;
-	for (in->from = in->to; in->from < in->r->part_count && parts[in->by_rank[in->from]].rank < rank;)
-		in->from++;
-	for (in->to = in->from; in->to < in->r->part_count && parts[in->by_rank[in->to]].rank == rank;)
-		in->to++;
 }
 
 /* Those left out are read, too, for what is around others. */
@@ -228,17 +169,15 @@ static int read_rank(struct region_file *f, struct reading *in, uint32_t rank, s
 	uint64_t calls;
 	int got;
 
-	in->least = INT64_MAX;
-	in->most = INT64_MIN;
-	if (choose(in, false) == 0)
+	if (region_by_rank_choose(in->by_rank, in->names) == 0)
 		return 0;
-	calls = choose(in, true);
-	got = scan(f, in, false, take_ids, err);
+	calls = region_by_rank_choose(in->by_rank, NULL);
+	got = region_by_rank_ids(in->by_rank, f, &in->ids, err);
 	if (got == 0)
 		got = make_room(in, calls, rank, err);
 	if (got == 0)
 		got = scan(f, in, true, take_parents, err);
-	choose(in, false);
+	region_by_rank_choose(in->by_rank, in->names);
 	if (got == 0)
 		got = scan(f, in, false, take_times, err);
 	if (in->notes)
@@ -260,21 +199,21 @@ static int read_tree(struct region_file *f, const struct region_query *q, bool f
 	const struct regions *r = region_file_regions(f);
 	CLEANUP(region_tree_release) struct region_tree tree;
 	CLEANUP(free_cleanup) bool *names = calloc(r->name_count + 1, sizeof *names);
-	CLEANUP(free_cleanup) bool *wanted = calloc(r->part_count + 1, sizeof *wanted);
-	CLEANUP(free_cleanup) size_t *by_rank = calloc(r->part_count + 1, sizeof *by_rank);
-	struct reading in = {.r = r, .tree = &tree, .names = names, .wanted = wanted, .by_rank = by_rank};
+	CLEANUP(region_by_rank_release) struct region_by_rank by_rank = {0};
+	struct reading in = {.r = r, .tree = &tree, .names = names, .by_rank = &by_rank};
 
 	region_tree_init(&tree);
-	if (!names || !wanted || !by_rank)
-		return error_set(err, "out of memory for %zu regions of ranks", r->part_count);
-	if (region_query_names(q, (const char *const *)r->names, r->name_count, names, err) < 0)
+	if (!names)
+		return error_set(err, "out of memory for %zu names of regions", r->name_count);
+	if (region_by_rank_init(&by_rank, r, err) < 0 ||
+	    region_query_names(q, (const char *const *)r->names, r->name_count, names, err) < 0)
 		return -1;
-	sort_by_rank(&in);
 	for (size_t i = 0; i < r->rank_count; i++) {
 		if (!region_query_takes_rank(q, r->ranks[i]))
 			continue;
-		go_to_rank(&in, r->ranks[i]);
-		if (flat && choose(&in, false) > 0 && scan(f, &in, false, take_times, err) < 0)
+		region_by_rank_go(&by_rank, r->ranks[i]);
+		if (flat && region_by_rank_choose(&by_rank, names) > 0 &&
+		    scan(f, &in, false, take_times, err) < 0)
 			return -1;
 		if (!flat && read_rank(f, &in, r->ranks[i], err) < 0)
 			return -1;

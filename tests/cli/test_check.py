@@ -44,9 +44,9 @@ def hyperfine(path, **commands):
 def test_it_can_fail_and_every_format_says_so(assay, name):
     got = assay("check", BEFORE, AFTER, "--format", name)
     assert (got.status, got.stderr) == (1, "")
-    assert {"text": "\nfailed: 5 of 6 (5 regressed)\n", "json": '"verdict": "failed"',
-            "markdown": "**assay check failed: 5 of 6 (5 regressed)**", "junit": 'failures="5"',
-            "github": "\n::error title=assay check::failed: 5 of 6 (5 regressed); "}[name] in got.stdout
+    assert {"text": "\nfailed: 5 (5 regressed); 5 compared, 1 new\n", "json": '"verdict": "failed"',
+            "markdown": "**assay check failed: 5 (5 regressed); 5 compared, 1 new**", "junit": 'failures="5"',
+            "github": "\n::error title=assay check::failed: 5 (5 regressed); 5 compared, 1 new; "}[name] in got.stdout
     assert "solve" in got.stdout
 
 
@@ -70,6 +70,23 @@ def test_the_budget_is_percent_of_the_baseline_and_itself_passes(assay, tmp_path
     assert check(assay, a, b, "--metric", "max", "--max-regression", "50") == (1, {"x": "regressed"})
 
 
+def test_the_verdict_counts_as_json_does(assay, tmp_path):
+    a, b = sides(tmp_path, {"x": [5000], "y": [70], "z": [3000]}, {"x": [6000], "y": [90], "z": [2000]})
+    args = ("check", a, b, "--min-total", "1e-6")
+    answer = json.loads(assay(*args, "--json").stdout)
+    assert (answer["failed"], answer["compared"], answer["findings"]["too_small"]) == (1, 2, 1)
+    assert "\nfailed: 1 (1 regressed); 2 compared, 1 too small to be compared\n" in assay(*args).stdout
+
+
+def test_a_machine_that_was_not_clean_is_told_of_regions_too(assay, tmp_path):
+    for name in "ab":
+        run(tmp_path / name, machine_before={"clean": name == "a"})
+        made_regions.write(tmp_path / name / "regions.h5", {"x": [5]})
+    told = ["b: the machine was not clean before the run"]
+    assert json.loads(assay("check", "a", "b", "--regions", "--json").stdout)["notes"] == told
+    assert json.loads(assay("check", "a", "a", "--regions", "--json").stdout)["notes"] == []
+
+
 def test_new_and_vanished_regions_pass_unless_asked_to_fail_and_are_always_listed(assay, tmp_path):
     a, b = sides(tmp_path, {"x": [5], "old": [7]}, {"x": [5], "new": [9]})
     findings = {"x": "within", "old": "vanished", "new": "new"}
@@ -77,9 +94,9 @@ def test_new_and_vanished_regions_pass_unless_asked_to_fail_and_are_always_liste
     assert check(assay, a, b, "--fail-on-new") == (1, findings)
     assert check(assay, a, b, "--fail-on-missing") == (1, findings)
     shown = assay("check", a, b).stdout
-    assert "old" in shown and "new" in shown and "passed: 1 compared (1 new, 1 vanished, 1 within the budget)" in shown
+    assert "old" in shown and "new" in shown and "passed: 1 compared (1 within the budget), 1 new, 1 vanished" in shown
     failing = assay("check", a, b, "--fail-on-missing").stdout
-    assert "failed: 1 of 3 (1 vanished)" in failing
+    assert "failed: 1 (1 vanished); 1 compared, 1 new" in failing
 
 
 def test_a_region_without_calls_is_as_one_that_is_not_there(assay, tmp_path):

@@ -11,6 +11,7 @@ h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
 np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed")
 
 import made_recording  # noqa: E402  (after what it is compared with)
+import made_regions  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "regions"
 FILES = ("before.h5", "after.h5", "mpi4.h5")
@@ -196,7 +197,25 @@ def test_what_a_tree_is_without_is_said(assay, tmp_path):
     assert got.status == 0 and got.stderr == (
         "assay inspect: calls that found no room (ASSAY_LIMIT, a full disk), and are in none of these figures: 7\n"
         "assay inspect: calls that were only added up or counted, and are in none of these figures: 7\n")
-    assert assay("inspect", "made.h5", "--tree", "--include", "h").stderr.endswith(": 4\n")
+    assert assay("inspect", "made.h5", "--tree", "--include", "h").stderr.endswith(
+        "in none of these figures: 4\nassay inspect: the filters leave nothing of the 3 regions in made.h5\n")
+
+
+def test_filters_that_leave_nothing_are_told(assay, tmp_path):
+    path = made_regions.write(tmp_path / "made.h5", {"one": [5], "two": [7]})
+    for args in (["-x", "."], ["--include", "three"], ["--csv", "-x", "one|two"]):
+        got = assay("inspect", path, *args)
+        assert (got.status, got.stderr) == (
+            0, f"assay inspect: the filters leave nothing of the 2 regions in {path}\n")
+    assert assay("inspect", path, "-x", "one").stderr == ""
+
+
+def test_what_takes_the_same_is_in_the_order_of_calls(assay, tmp_path):
+    with made_recording.Process(tmp_path / "rec") as p:
+        p.thread(0).count(p.name("a"), 3).count(p.name("b"), 7).count(p.name("c"), 5)
+    assert assay("merge", "rec", "-o", "made.h5").status == 0
+    shown = [line.split()[0] for line in assay("inspect", "made.h5").stdout.splitlines()[3:6]]
+    assert shown == ["b", "c", "a"]
 
 
 def test_only_what_is_guessed_is_marked(assay, tmp_path):

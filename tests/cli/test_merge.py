@@ -128,7 +128,7 @@ def test_a_call_whose_parent_was_dropped_is_not_given_to_a_neighbour(tmp_path, m
     assert m.calls(0, "inner")[0][3] == -1
     assert m.parts[0, "outer"]["exclusive_totals"] == 10
     assert m.parts[0, "outer"]["dropped"] == 1
-    assert "1 calls found no room" in got.stdout
+    assert "1 call found no room and is lost" in got.stdout
 
 
 def test_threads_that_share_a_file_are_told_apart(tmp_path, merge):
@@ -196,9 +196,24 @@ def test_a_sparse_file_that_claims_a_terabyte_takes_no_time(tmp_path, merge):
         f = p.name("f")
         p.thread(0).call(f, 1, 2).committed = 1 << 40
     os.truncate(p.path(".0"), 1 << 40)
-    m = merge("rec")[1]
+    got, m = merge("rec")
     assert len(m.calls(0, "f")) == 1
+    assert "(nothing was written there): calls behind that cannot be read" in got.stderr
 
+
+def test_dropped_calls_that_no_region_counts_are_told_and_many_bad_files_are_counted(tmp_path, merge):
+    with Process(tmp_path / "rec") as p:
+        f = p.name("f")
+        p.thread(0).call(f, 1, 2).drop(f, 3)
+    with open(p.path(".0"), "r+b") as file:
+        file.seek(64)  # dropped, of the header
+        file.write(struct.pack("=Q", 10))
+    for i in range(60):
+        (tmp_path / "rec" / f"regions-{i + 100}-000000000000000a.0").touch()
+    got, m = merge("rec")
+    assert "Calls that found no room, nor one for counting them by region: 7." in m.notes
+    assert "More files that cannot be read: 10." in m.notes and len(m.notes) == 52
+    assert "10 calls found no room" in got.stdout
 
 def test_ranks_are_sorted_and_missing_ones_named(tmp_path, merge):
     for rank in (3, 0, 1):
@@ -345,7 +360,7 @@ def test_regions_without_a_name_are_kept_by_number(tmp_path, merge):
         p.thread(0).call(5, 1, 2)
     got, m = merge("rec")
     assert list(m.parts) == [(0, "(region 5)")]
-    assert "1 regions have no name" in got.stderr
+    assert "Regions that have no name in the recording: 1." in got.stderr
 
 
 def test_metadata_of_the_lowest_rank_wins_and_keys_of_others_are_kept(tmp_path, merge):

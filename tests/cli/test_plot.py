@@ -302,11 +302,24 @@ def test_deep_nesting_and_calls_of_no_length_are_drawn(assay, tmp_path):
     path = write_file(tmp_path / "deep.h5", deep, [f"level{i}" for i in range(7)])
     got = assay("plot", "--kind", "gantt", path, "-o", "deep.svg")
     assert got.status == 0
-    assert got.stderr == f"assay plot: {path}: 3936 calls found no place in the 64 rows of a lane and are left out\n"
+    assert got.stderr == (
+        f"assay plot: {path}: calls that found no place in the 64 rows of a lane and are left out: 3,936\n")
     svg_of(assay, "--kind", "flame", path)
     zero = write_file(tmp_path / "zero.h5", [(0, 0, 5, 5, 1, -1, 0), (0, 1, 5, 5, 2, 1, 0)], ["outer", "inner"])
     for kind in KINDS:
         svg_of(assay, "--kind", kind, zero)
+
+
+def test_calls_of_no_length_have_a_tick_of_their_own_on_a_logarithmic_axis(assay, tmp_path):
+    need("pdftotext", shutil.which("pdftotext"), "pdftotext (poppler-utils) is not installed")
+    calls = [(0, 0, 5, 5, 1, -1, 0), (0, 0, 5, 6, 2, -1, 0), (0, 0, 5, 5000, 3, -1, 0)]
+    for part, words in ((calls, True), (calls[1:], False)):
+        path = write_file(tmp_path / "odd.h5", part, ["odd"])
+        assert assay("plot", "--kind", "durations", path, "-o", tmp_path / "odd.pdf").status == 0
+        text = subprocess.run(["pdftotext", "-layout", tmp_path / "odd.pdf", "-"], capture_output=True, text=True,
+                              check=True).stdout
+        assert "1 ns" in text and ("(logarithmic; 0 at the left end)" in text) == words
+        assert any(line.split()[:3] == ["0", "1", "ns"] for line in text.splitlines()) == words
 
 
 def test_senseless_times_are_left_out_and_said(assay, tmp_path):
@@ -314,7 +327,8 @@ def test_senseless_times_are_left_out_and_said(assay, tmp_path):
     path = write_file(tmp_path / "odd.h5", calls, ["odd"])
     for kind in KINDS:
         got = assay("plot", "--kind", kind, path, "--data", "data.csv")
-        assert got.status == 0 and "2 calls end before they begin, or at no possible time" in got.stderr, got
+        assert got.status == 0 and got.stderr.endswith(
+            ": calls that end before they begin, or at no possible time, which the figure leaves out: 2\n"), got
         rows = list(csv.DictReader(io.StringIO((tmp_path / "data.csv").read_text())))
         assert [row["calls"] for row in rows] == ["1"]
 

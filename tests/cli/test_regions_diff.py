@@ -7,6 +7,8 @@ import pytest
 
 np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed")
 pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
+import made_recording  # noqa: E402
+import made_regions  # noqa: E402  (needs h5py)
 import made_regions  # noqa: E402  (needs h5py)
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "regions"
@@ -121,6 +123,26 @@ def test_figures_without_change_and_counts_are_plain(assay, tmp_path):
     assert "often   1,219  2,219  +1,000  +82.0%\n" in shown and "same        1      1       0      0%\n" in shown
     unknown = assay("regions", "diff", "a.h5", "b.h5", "--metric", "gpu_total").stdout
     assert [line.split() for line in unknown.splitlines()[-2:]] == [["often"] + ["-"] * 4, ["same"] + ["-"] * 4]
+
+
+def test_a_side_that_only_counted_a_region_has_it_without_a_figure(assay, tmp_path):
+    for name, timed in (("a", False), ("b", True)):
+        with made_recording.Process(tmp_path / name) as p:
+            of = p.thread(0)
+            of.call(p.name("traced"), 1, 3)
+            of.call(p.name("other"), 5, 8) if timed else of.count(p.name("other"), 4)
+        assert assay("merge", name, "-o", f"{name}.h5").status == 0
+    shown = assay("regions", "diff", "a.h5", "b.h5").stdout
+    assert [line.split(maxsplit=4) for line in shown.splitlines() if line.startswith("other")] == [
+        ["other", "-", "3.0", "ns", "-  no figure in A"]]
+    assert "no figure in B" in assay("regions", "diff", "b.h5", "a.h5").stdout and "only in" not in shown
+    rows = {row["name"]: row for row in json.loads(assay("regions", "diff", "a.h5", "b.h5", "--json").stdout)["rows"]}
+    assert (rows["other"]["a"], rows["other"]["ran_a"], rows["other"]["ran_b"]) == (None, True, True)
+
+
+def test_percentages_have_one_form(assay):
+    shown = assay("regions", "diff", DATA / "before.h5", DATA / "before.h5", "--metric", "imbalance").stdout
+    assert " 0%" in shown and " %" not in shown
 
 
 def test_the_status_is_0_whatever_changed(assay):

@@ -169,7 +169,7 @@ def test_calls_beyond_the_limit_are_counted_and_said(run):
     got = run("nest", 1_000_000, 1, env={"ASSAY_LIMIT": "8M"})
     assert got.regions["dropped"] > 0
     assert got.regions["calls"] + got.regions["dropped"] == 3_000_000
-    assert (f"Calls of regions that found no room, and are only counted: {got.regions['dropped']} (ASSAY_LIMIT, or a"
+    assert (f"Calls of regions that found no room, and are only counted: {got.regions['dropped']:,} (ASSAY_LIMIT, or a"
             " full disk).") in got.texts
 
 

@@ -264,6 +264,22 @@ static void tell_facts(void)
 		_exit(3);
 }
 
+static void ask_for_no_byte(void)
+{
+	setenv("ASSAY_LIMIT", "0", 1);
+	assay_flush();
+	if (assay_set_metadata("label", "first") != 0)
+		_exit(1);
+}
+
+static void a_limit_of_nothing_is_none(void **state)
+{
+	(void)state;
+	raw_run(ask_for_no_byte);
+	assert_int_equal(raw.process.limit, UINT64_C(8) << 30);
+	assert_non_null(strstr(raw.metadata, "libassay_note=ASSAY_LIMIT is no number"));
+}
+
 static void the_table_tells_of_the_process(void **state)
 {
 	(void)state;
@@ -353,6 +369,7 @@ int main(void)
 		TEST(a_program_can_begin_again),
 		TEST(names_beyond_the_last_id_are_one),
 		TEST(the_table_tells_of_the_process),
+		TEST(a_limit_of_nothing_is_none),
 		TEST(tokens_overlap_and_end_once),
 		TEST(more_tokens_than_can_be_told_apart_are_recorded_as_well),
 		TEST(no_call_is_lost_over_many_windows),

@@ -279,6 +279,45 @@ static void beyond_the_limit_calls_are_counted_by_region(void **state)
 	assert_int_equal(raw_total_of("b")->dropped, 7);
 }
 
+static const char *little;
+
+static void write_little(void)
+{
+	setenv("ASSAY_LIMIT", little, 1);
+	call(&a, 3000);
+	/* So many regions that counts of the last ones lie on another page than those of the first. */
+	for (int i = 0; i < 100; i++) {
+		char text[32];
+
+		snprintf(text, sizeof text, "number %d", i);
+		call(assay_region_named(text), 1);
+	}
+}
+
+static void the_least_limit_counts_each_call_by_region(void **state)
+{
+	static const struct {
+		const char *limit;
+		size_t least, most; /* calls that are kept */
+	} cases[] = {{"1", 0, 0}, {"12K", 500, 512}, {"50K", 2040, 2048}, {"64K", 2550, 2560}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint64_t counted = 0;
+
+		little = cases[i].limit;
+		raw_run(write_little);
+		if (sysconf(_SC_PAGESIZE) == 4096)
+			assert_in_range(raw.count, cases[i].least, cases[i].most);
+		for (size_t k = 0; k < raw.total_count; k++)
+			counted += raw.totals[k].dropped;
+		assert_int_equal(counted + raw.count, 3100);
+		scratch_remove(NULL);
+		assert_int_equal(scratch_make(NULL), 0);
+		setenv("ASSAY_DIR", scratch_dir, 1);
+	}
+}
+
 static void limit_file_sizes(void)
 {
 	struct rlimit limit = {.rlim_cur = 280000000, .rlim_max = RLIM_INFINITY};
@@ -412,6 +451,7 @@ int main(void)
 		TEST(an_end_while_threads_go_on_harms_none),
 		TEST(a_killed_program_loses_no_call_that_had_ended),
 		TEST(beyond_the_limit_calls_are_counted_by_region),
+		TEST(the_least_limit_counts_each_call_by_region),
 		TEST(a_limit_on_file_sizes_kills_nobody),
 		TEST(a_full_disk_stops_the_recording_and_not_the_program),
 		TEST(a_folder_that_is_not_there_is_said_and_nothing_else),
