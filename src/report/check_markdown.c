@@ -1,26 +1,16 @@
 /* The answer of `assay check` as a table for a pull request. */
 #include "report/check_format.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/utf8.h"
 #include "report/check_words.h"
+#include "report/markdown_text.h"
 
 #define TEXT_COLUMNS 1000
 
 /* Text from elsewhere, none of which is markup. */
 static void put_plain(struct buf *out, const char *text)
 {
-	CLEANUP(buf_release) struct buf line;
-
-	buf_init(&line);
-	utf8_append_line(&line, text, TEXT_COLUMNS);
-	for (const char *c = line.text; *c; c++) {
-		if (strchr("\\`*_<>|[]#~&", *c))
-			buf_putc(out, '\\');
-		buf_putc(out, *c);
-	}
+	markdown_put_text(out, text, "\\`*_<>|[]#~&", TEXT_COLUMNS);
 }
 
 int check_format_markdown(const struct check_report *r, FILE *out, struct error *err)

@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/decimal.h"
-#include "base/utf8.h"
 #include "report/comparison.h"
 #include "report/comparison_figures.h"
+#include "report/markdown_text.h"
 
 #define ROWS_SHOWN 1000
 #define CELL_COLUMNS 200
@@ -14,15 +14,7 @@
 /* A cell with text from elsewhere. Underscores stay, as in the reference: inside a word they mean nothing. */
 static void put_cell(struct buf *out, const char *text)
 {
-	CLEANUP(buf_release) struct buf line;
-
-	buf_init(&line);
-	utf8_append_line(&line, text, CELL_COLUMNS);
-	for (const char *c = line.text; *c; c++) {
-		if (strchr("\\`*<>|[]", *c))
-			buf_putc(out, '\\');
-		buf_putc(out, *c);
-	}
+	markdown_put_text(out, text, "\\`*<>|[]", CELL_COLUMNS);
 }
 
 /* As the reference prints a number in a table: rounded to 4 places, thousands apart. */

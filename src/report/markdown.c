@@ -1,12 +1,12 @@
 #include "report/markdown.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "report/hotspots_short.h"
+#include "report/markdown_text.h"
 #include "report/tables.h"
 
 #define ROWS_SHOWN 60
@@ -15,15 +15,7 @@
 /* Text from elsewhere in a line of prose: what Markdown would take for markup is made plain. */
 static void put_plain(struct buf *out, const char *text)
 {
-	CLEANUP(buf_release) struct buf line;
-
-	buf_init(&line);
-	utf8_append_line(&line, text, LINE_COLUMNS);
-	for (const char *c = line.text; *c; c++) {
-		if (strchr("\\`*_{}[]<>#|", *c))
-			buf_putc(out, '\\');
-		buf_putc(out, *c);
-	}
+	markdown_put_text(out, text, "\\`*_{}[]<>#|", LINE_COLUMNS);
 }
 
 /* As code, between more backquotes than stand in it. */

@@ -1,34 +1,14 @@
 #include "store/hdf5_plugin.h"
 
-#include <dlfcn.h>
 #include <time.h>
 
-#include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/plugin.h"
 
 #define PLUGIN_FILE "assay-hdf5.so"
 
 const void *hdf5_plugin_table(const char *symbol, unsigned version, struct error *err)
 {
-	CLEANUP(free_cleanup) char *path = fs_find_companion(PLUGIN_FILE);
-	const unsigned *table;
-	void *library;
-
-	if (!path) {
-		error_set(err, "%s is neither beside the program nor in %s", PLUGIN_FILE, ASSAY_PLUGIN_DIR);
-		return NULL;
-	}
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		error_set(err, "%s cannot be loaded: %s", path, dlerror());
-		return NULL;
-	}
-	table = dlsym(library, symbol);
-	if (!table || *table != version) {
-		error_set(err, "%s is of another version of this program", path);
-		return NULL;
-	}
-	return table;
+	return plugin_table(PLUGIN_FILE, symbol, version, err);
 }
 
 void size_signal_hold(struct size_signal *s)

@@ -1,13 +1,12 @@
 #include "symbol/symbols.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/plugin.h"
 #include "base/utf8.h"
 #include "symbol/fenced.h"
 #include "symbol/jit_map.h"
@@ -32,28 +31,12 @@ struct receiving {
 	struct error *err;
 };
 
-/* The plug-in stays loaded. */
 static const struct symbols_plugin *load_plugin(char *version, size_t size, struct error *err)
 {
-	CLEANUP(free_cleanup) char *path = fs_find_companion(SYMBOLS_PLUGIN_FILE);
-	const struct symbols_plugin *plugin;
-	void *library;
+	const struct symbols_plugin *plugin =
+		plugin_table(SYMBOLS_PLUGIN_FILE, SYMBOLS_PLUGIN_SYMBOL, SYMBOLS_PLUGIN_VERSION, err);
 
-	if (!path) {
-		error_set(err, "%s is neither beside the program nor in %s", SYMBOLS_PLUGIN_FILE, ASSAY_PLUGIN_DIR);
-		return NULL;
-	}
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		error_set(err, "%s cannot be loaded: %s", path, dlerror());
-		return NULL;
-	}
-	plugin = dlsym(library, SYMBOLS_PLUGIN_SYMBOL);
-	if (!plugin || plugin->version != SYMBOLS_PLUGIN_VERSION) {
-		error_set(err, "%s is of another version of this program", path);
-		return NULL;
-	}
-	return plugin->start(version, size, err) < 0 ? NULL : plugin;
+	return !plugin || plugin->start(version, size, err) < 0 ? NULL : plugin;
 }
 
 /* Printable ASCII of fewer than NAME_COLUMNS characters. Looks at eight bytes at a time: names are many and long. */

@@ -439,6 +439,6 @@ def test_without_cairo_there_is_one_sentence_and_data_still(program, tmp_path):
         assert (tmp_path / "figure.svg").exists()
         return
     assert got.returncode == 3
-    assert re.fullmatch(r"assay plot: figures need assay-cairo\.so, which is neither beside the program nor in \S+\n",
-                        got.stderr)
+    assert re.fullmatch(r"assay plot: figures cannot be drawn: assay-cairo\.so is neither beside the program nor in "
+                        r"\S+\n", got.stderr)
     assert not (tmp_path / "figure.svg").exists()
