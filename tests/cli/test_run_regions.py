@@ -25,7 +25,8 @@ def run(assay, targets, tmp_path):
     def go(*args, options=(), **more):
         got = assay(*RUN, *options, "--", targets("marked"), *map(str, args), **more)
         got.regions = got.run_json.get("regions")
-        got.texts = [w["text"] for w in got.run_json["warnings"]]
+        # What this machine does not show of a run is no matter of regions.
+        got.texts = [w["text"] for w in got.run_json["warnings"] if not w["text"].startswith("Not observed")]
         return got
 
     return go
@@ -93,7 +94,7 @@ def test_their_times_lie_in_the_phases_they_ran_in(run):
 def test_a_program_without_regions_is_told_nothing_of_them(assay, run, targets):
     for got in (run("none"), assay("run", "-o", "other", "--precheck", "off", "--", "true")):
         assert got.status == 0 and "region" not in got.stderr.replace(str(got.run_dir), ""), got
-        assert "regions" not in got.run_json and not got.run_json["warnings"]
+        assert "regions" not in got.run_json and "region" not in str(got.run_json["warnings"])
         assert not (got.run_dir / "regions.h5").exists() and not (got.run_dir / "segments" / "regions").exists()
 
 
