@@ -1,7 +1,6 @@
 /* assay bench: how long commands take, and which is faster. */
 #include "cmd/command.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,6 +12,7 @@
 #include "base/json.h"
 #include "cmd/bench_options.h"
 #include "cmd/bench_progress.h"
+#include "cmd/interrupt.h"
 #include "cmd/terminal.h"
 #include "judge/bench.h"
 #include "report/bench_report.h"
@@ -22,37 +22,6 @@
 #define LEAST_RUNS 10
 #define MOST_RUNS 1000
 #define NAMES_NOT_SHELL "-N names a command here; hyperfine's -N is --shell none"
-
-static volatile int stop_signal;
-static volatile int64_t stopped_at;
-
-/* timeout(1) sends its signal to us and to our group, which is one request: what comes within a second counts once. */
-static void on_signal(int signo)
-{
-	int64_t now = clock_mono_ns();
-
-	if (!stop_signal) {
-		stop_signal = signo;
-		stopped_at = now;
-	} else if (now - stopped_at > NS_PER_S) {
-		signal(signo, SIG_DFL);
-		raise(signo);
-	}
-}
-
-/* The first one ends the measuring and keeps what there is; a later one ends us. */
-static void catch_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		struct sigaction before, catching = {.sa_handler = on_signal};
-
-		sigaction(signals[i], NULL, &before);
-		if (before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &catching, NULL);
-	}
-}
 
 static bool has_style(const struct bench_args *a, const char *names)
 {
@@ -215,7 +184,7 @@ static int measure(const struct bench_args *a, struct timed *timed, struct bench
 		.timeout_ns = (int64_t)(a->timeout_s * 1e9),
 		.shell = shell->hooks,
 		.empty = shell->empty,
-		.stop = &stop_signal,
+		.stop = &interrupted_by,
 		.context = &progress,
 	};
 	struct error err;
@@ -239,7 +208,7 @@ static int measure(const struct bench_args *a, struct timed *timed, struct bench
 	}
 	if (got > 0)
 		fprintf(stderr, "assay bench: interrupted\n");
-	return got > 0 ? 128 + stop_signal : status;
+	return got > 0 ? 128 + interrupted_by : status;
 }
 
 /* One name alone that holds blanks may be a command's line behind hyperfine's -N. */
@@ -269,7 +238,7 @@ static int run_with(const struct bench_args *a, char *const *lines, size_t count
 	}
 	if (looks_like_no_shell(a))
 		fprintf(stderr, "assay bench: " NAMES_NOT_SHELL "\n");
-	catch_signals();
+	interrupt_catch(0); /* the first one ends the measuring and keeps what there is */
 	status = measure(a, timed, &b, &shell);
 	timed_free(timed);
 	return status;

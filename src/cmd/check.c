@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
 #include "cmd/check_sides.h"
+#include "cmd/notes.h"
 #include "cmd/region_options.h"
 #include "cmd/terminal.h"
 #include "report/check_format.h"
 
 #define NS_PER_S 1e9
-#define NOTE_COLUMNS 1000
 
 struct check_args {
 	double max_regression, min_total;
@@ -89,18 +88,6 @@ static int refuse_nothing(const struct check_args *args, const struct check_resu
 	return error_set(err, "nothing was compared: the two sides have nothing in common%s", what);
 }
 
-/* Where there is no report, they may be why. */
-static void say_notes(const struct warnings *notes)
-{
-	for (size_t i = 0; i < notes->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, notes->texts[i], NOTE_COLUMNS);
-		fprintf(stderr, "assay check: %s\n", line.text);
-	}
-}
-
 static int check(const struct check_args *args, const char *a, const char *b, struct error *err)
 {
 	const char *name = args->json ? "json" : args->format ? args->format : "text";
@@ -115,7 +102,7 @@ static int check(const struct check_args *args, const char *a, const char *b, st
 	    check_judge(sides.items, sides.count, &budget, &result, err) < 0)
 		return -1;
 	if (refuse_nothing(args, &result, err) < 0) {
-		say_notes(&sides.notes);
+		notes_print("assay check", &sides.notes); /* there is no report, and they may be why */
 		return -1;
 	}
 	report.notes = (const char *const *)sides.notes.texts;

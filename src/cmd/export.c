@@ -10,6 +10,7 @@
 #include "base/replace.h"
 #include "base/utf8.h"
 #include "cmd/export.h"
+#include "cmd/notes.h"
 #include "cmd/profile_options.h"
 #include "record/job.h"
 #include "record/profiling.h"
@@ -17,7 +18,6 @@
 #include "store/finished.h"
 #include "store/region_file.h"
 
-#define WARNING_COLUMNS 1000
 
 #define EXPORTER(name, extension, binary, summary) "|" #name
 static const char formats[] =
@@ -79,17 +79,6 @@ static int write_export(const struct exporter *e, const struct export_input *in,
 	return got == EXPORT_OK ? replacement_commit(&file, err) : got;
 }
 
-void export_warn(const struct warnings *w)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, w->texts[i], WARNING_COLUMNS);
-		fprintf(stderr, "assay export: %s\n", line.text);
-	}
-}
-
 static bool is_job(const char *path)
 {
 	CLEANUP(job_release) struct job job;
@@ -131,7 +120,7 @@ static int export_samples(const struct export_args *a, const char *path, const s
 	}
 	if (profiling_open(dir, &profile, &warnings, &err) < 0)
 		return export_trouble(&err, EXIT_USAGE);
-	export_warn(&warnings);
+	notes_print("assay export", &warnings);
 	in.start = run.start;
 	in.end = run.end;
 	in.label = run.label;

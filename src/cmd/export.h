@@ -4,7 +4,6 @@
 #define ASSAY_CMD_EXPORT_H
 
 #include "cmd/region_options.h"
-#include "model/warnings.h"
 #include "store/rundir.h"
 
 struct export_args {
@@ -16,7 +15,6 @@ struct export_args {
 
 /* Says it on stderr; returns `status`. */
 int export_trouble(const struct error *err, int status);
-void export_warn(const struct warnings *w);
 
 /* Whether the arguments name a format for regions; whether they make sense for regions alone. */
 bool export_regions_format(const struct export_args *a);

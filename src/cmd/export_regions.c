@@ -1,5 +1,6 @@
 /* assay export, of files of regions. */
 #include "cmd/export.h"
+#include "cmd/notes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -160,6 +161,6 @@ int export_regions(const struct export_args *a, const char *path, const struct r
 		return export_trouble(&err, EXIT_USAGE);
 	if (put(x, &e, a->out, &err) < 0)
 		return export_trouble(&err, EXIT_TROUBLE);
-	export_warn(&warnings);
+	notes_print("assay export", &warnings);
 	return EXIT_DONE;
 }

@@ -13,10 +13,12 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cmd/interrupt.h"
+#include "cmd/notes.h"
 #include "store/region_merge.h"
 
 #define DEFAULT_NAME "regions.h5"
-#define NOTE_COLUMNS 1000
+#define PATH_COLUMNS 1000
 #define INTERVAL_NS (250 * NS_PER_MS)
 
 struct merge_args {
@@ -34,28 +36,6 @@ static const struct option options[] = {
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print what was merged as JSON", NULL},
 	OPTIONS_END,
 };
-
-static volatile int stop_signal;
-
-static void on_signal(int signo)
-{
-	stop_signal = signo;
-}
-
-/* Nothing is left behind. A limit on the size of files is an error like a full disk, and no deadly signal. */
-static void catch_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-		struct sigaction before, catching = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-
-		sigaction(signals[i], NULL, &before);
-		if (before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &catching, NULL);
-	}
-	signal(SIGXFSZ, SIG_IGN);
-}
 
 static int trouble(const struct error *err, int status)
 {
@@ -114,7 +94,7 @@ static void print_text(const char *path, const struct region_merge_result *r)
 	CLEANUP(buf_release) struct buf line;
 
 	buf_init(&line);
-	utf8_append_line(&line, path, NOTE_COLUMNS);
+	utf8_append_line(&line, path, PATH_COLUMNS);
 	buf_printf(&line, ": %s call%s of %s rank%s", units_count((double)r->calls).text, r->calls == 1 ? "" : "s",
 		   units_count((double)r->ranks).text, r->ranks == 1 ? "" : "s");
 	if (r->expected_ranks > r->ranks)
@@ -128,17 +108,6 @@ static void print_text(const char *path, const struct region_merge_result *r)
 	puts(line.text);
 }
 
-static void print_notes(const struct region_merge_result *r)
-{
-	for (size_t i = 0; i < r->note_count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, r->notes[i], NOTE_COLUMNS);
-		fprintf(stderr, "assay merge: %s\n", line.text);
-	}
-}
-
 static int merge(const struct merge_args *a, const char *const *folders, size_t count, const char *out)
 {
 	CLEANUP(region_merge_result_release) struct region_merge_result result;
@@ -148,7 +117,7 @@ static int merge(const struct merge_args *a, const char *const *folders, size_t 
 		.folder_count = count,
 		.out = out,
 		.leave_out_ids = a->no_ids,
-		.stop = &stop_signal,
+		.stop = &interrupted_by,
 		.progress = !a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,
 		.context = &progress,
 	};
@@ -156,13 +125,14 @@ static int merge(const struct merge_args *a, const char *const *folders, size_t 
 	int got;
 
 	region_merge_result_init(&result);
-	catch_signals();
+	interrupt_catch(SA_RESTART);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
 	got = region_merge(&o, &result, &err);
 	if (progress.there)
 		fputs("\r\033[K", stderr);
-	if (got < 0 && stop_signal) {
+	if (got < 0 && interrupted_by) {
 		fprintf(stderr, "assay merge: interrupted\n");
-		return 128 + stop_signal;
+		return 128 + interrupted_by;
 	}
 	if (got < 0)
 		return trouble(&err, EXIT_TROUBLE);
@@ -175,7 +145,7 @@ static int merge(const struct merge_args *a, const char *const *folders, size_t 
 	if (!a->json && !a->quiet)
 		print_text(out, &result);
 	if (!a->quiet)
-		print_notes(&result);
+		notes_print_texts("assay merge", result.notes, result.note_count);
 	return a->strict && result.missing ? EXIT_DIFFERENT : EXIT_DONE;
 }
 

@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/utf8.h"
+#include "cmd/notes.h"
 #include "store/noisefile.h"
 
 #define LABEL_COLUMNS 50
-#define NOTE_COLUMNS 1000
 
 struct noise_args {
 	const char *out;
@@ -65,19 +65,6 @@ static void print_table(const json_t *noise)
 	fwrite(out.text, 1, out.length, stdout);
 }
 
-static void print_notes(const struct warnings *notes)
-{
-	for (size_t i = 0; i < notes->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, notes->texts[i], NOTE_COLUMNS);
-		fprintf(stderr, "assay noise: %s\n", line.text);
-	}
-	if (notes->lost)
-		fprintf(stderr, "assay noise: ... and %zu more such notes\n", notes->lost);
-}
-
 static int noise(const struct noise_args *args, const char *path)
 {
 	CLEANUP(json_cleanup) json_t *matrix = NULL;
@@ -91,7 +78,7 @@ static int noise(const struct noise_args *args, const char *path)
 	floors = matrix ? noisefile_from_matrix(matrix, path, &notes, &err) : NULL;
 	if (!floors)
 		return trouble(&err, EXIT_USAGE);
-	print_notes(&notes);
+	notes_print("assay noise", &notes);
 	if (args->out && json_write_file(args->out, floors, &err) < 0)
 		return trouble(&err, EXIT_TROUBLE);
 	if (args->table) {

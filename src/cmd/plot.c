@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/replace.h"
 #include "base/utf8.h"
+#include "cmd/notes.h"
 #include "cmd/region_options.h"
 #include "report/plot.h"
 
-#define WARNING_COLUMNS 1000
 #define LABEL_COLUMNS 60
 #define POINTS_PER_INCH 72
 #define INCHES_LEAST 1.0
@@ -202,17 +202,6 @@ static int open_files(struct plotting *p, char **paths, size_t count, struct err
 	return 0;
 }
 
-static void print_notes(const struct warnings *w)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, w->texts[i], WARNING_COLUMNS);
-		fprintf(stderr, "assay plot: %s\n", line.text);
-	}
-}
-
 static int write_data(const struct plotting *p, struct error *err)
 {
 	CLEANUP(replacement_release) struct replacement file;
@@ -274,7 +263,7 @@ static int plot(struct plotting *p, char **paths, size_t count)
 	in.height = a->height * POINTS_PER_INCH;
 	if (p->kind->prepare(&in, &p->data, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
-	print_notes(&p->notes);
+	notes_print("assay plot", &p->notes);
 	if (a->data && write_data(p, &err) < 0)
 		return trouble(&err, EXIT_TROUBLE);
 	if (figure && write_figure(p, &in, on, &err) < 0)

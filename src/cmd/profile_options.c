@@ -6,12 +6,11 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/spell.h"
-#include "base/utf8.h"
 #include "cmd/command.h"
+#include "cmd/notes.h"
 #include "record/profiling.h"
 
 #define NAMES_MAX 4096  /* function names that a misspelt one is compared with */
-#define LINE_COLUMNS 400
 
 static enum hotspot_by by_of(const char *name)
 {
@@ -98,17 +97,6 @@ void loaded_profile_release(struct loaded_profile *l)
 	profile_release(&l->profile);
 }
 
-static void print_warnings(const struct warnings *w)
-{
-	for (size_t i = 0; i < w->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, w->texts[i], LINE_COLUMNS);
-		fprintf(stderr, "assay profile: %s\n", line.text);
-	}
-}
-
 int loaded_profile_read(struct loaded_profile *l, const char *path, struct error *err)
 {
 	CLEANUP(warnings_release) struct warnings warnings;
@@ -120,7 +108,7 @@ int loaded_profile_read(struct loaded_profile *l, const char *path, struct error
 		return error_set(err, "%s was recorded without --cpu-profile: it has no CPU samples", path);
 	if (profiling_open(&l->dir, &l->profile, &warnings, err) < 0)
 		return -1;
-	print_warnings(&warnings);
+	notes_print("assay profile", &warnings);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cmd/notes.h"
 
 #define WARNING_COLUMNS 1000
 
@@ -38,13 +39,9 @@ int region_options_keep(const char *option, const char *path, const struct regio
 void region_options_warn(const char *who, const struct region_query *q, const struct regions *r)
 {
 	CLEANUP(free_cleanup) char *missing = region_query_missing_ranks(q, r);
-	CLEANUP(buf_release) struct buf line;
 
-	buf_init(&line);
-	if (!missing)
-		return;
-	utf8_append_line(&line, missing, WARNING_COLUMNS);
-	fprintf(stderr, "%s: %s\n", who, line.text);
+	if (missing)
+		notes_print_text(who, missing);
 }
 
 void region_options_warn_of_nothing(const char *who, const struct region_query *q, const struct regions *r)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/utf8.h"
+#include "cmd/notes.h"
 #include "cmd/region_options.h"
 #include "cmd/region_side.h"
 #include "cmd/terminal.h"
@@ -44,19 +45,6 @@ static const struct option options[] = {
 	{"json", 0, OPTION_FLAG, AT(json), NULL, "print JSON"},
 	OPTIONS_END,
 };
-
-static void say_notes(const struct warnings *notes)
-{
-	for (size_t i = 0; i < notes->count; i++) {
-		CLEANUP(buf_release) struct buf line;
-
-		buf_init(&line);
-		utf8_append_line(&line, notes->texts[i], LINE_COLUMNS);
-		fprintf(stderr, "assay regions: %s\n", line.text);
-	}
-	if (notes->lost)
-		fprintf(stderr, "assay regions: ... and %zu more such notes\n", notes->lost);
-}
 
 /* A path, or a pattern that the shell left as it was. */
 static int read_word(struct region_side *s, const char *word, const struct region_query *q, struct warnings *notes,
@@ -143,7 +131,7 @@ static int diff(const struct regions_args *args, const char *const *a, size_t a_
 	if (region_diff(side_a.tables, side_a.count, side_b.tables, side_b.count, &o, &d, err) < 0)
 		return -1;
 	region_sides_note(&side_a, &side_b, &d, &notes);
-	say_notes(&notes);
+	notes_print("assay regions", &notes);
 	return print(args, &side_a, &side_b, &d, err);
 }
 

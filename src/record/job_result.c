@@ -299,19 +299,30 @@ static void merge_regions(struct gathering *g, const struct rundir *dir)
 	region_merge_result_release(&merged);
 }
 
+/* A signal that would end us stops the merge alone; one that the caller has ignored stays so. */
+static void merge_interruptibly(struct gathering *g, const struct rundir *dir)
+{
+	static const int signals[] = {SIGINT, SIGTERM};
+	struct sigaction stop = {.sa_handler = on_stop}, before[2];
+
+	stop_merging = 0;
+	for (size_t i = 0; i < 2; i++) {
+		sigaction(signals[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &stop, NULL);
+	}
+	merge_regions(g, dir);
+	for (size_t i = 0; i < 2; i++)
+		sigaction(signals[i], &before[i], NULL);
+}
+
 static int make(struct gathering *g, struct record_result *ret, struct error *err)
 {
-	struct sigaction stop = {.sa_handler = on_stop}, before[2];
 
 	if (gather(g, err) < 0 || describe(g, err) < 0 || describe_ranks(g, err) < 0 ||
 	    rundir_open(&ret->dir, g->job->path, err) < 0)
 		return -1;
-	stop_merging = 0;
-	sigaction(SIGINT, &stop, &before[0]);
-	sigaction(SIGTERM, &stop, &before[1]);
-	merge_regions(g, &ret->dir);
-	sigaction(SIGINT, &before[0], NULL);
-	sigaction(SIGTERM, &before[1], NULL);
+	merge_interruptibly(g, &ret->dir);
 	ret->started = true;
 	if (results_write(&ret->dir, g->begin, g->run, &ret->json, err) < 0)
 		return -1;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "need.h"
-#include "region_plugin.h"
+#include "hdf5_plugin.h"
 #include "scratch.h"
 #include "store/region_file.h"
 
@@ -18,16 +18,6 @@ static const char *case_path(const char *name)
 
 	snprintf(path, sizeof path, "%s/regions/%s", getenv("ASSAY_TEST_DATA"), name);
 	return path;
-}
-
-static struct region_file *open_file(const char *path)
-{
-	struct region_file *f = NULL;
-	struct error err = {{0}};
-
-	if (region_file_open(path, &f, &err) < 0)
-		fail_msg("%s", err.text);
-	return f;
 }
 
 static void layout_1_of_four_ranks_is_read(void **state)

@@ -14,25 +14,8 @@
 #include "need.h"
 #include "scratch.h"
 
+#include "region_calls.h"
 #include "region_raw.h"
-
-static struct assay_region a = ASSAY_REGION("a"), b = ASSAY_REGION("b");
-
-static void call(struct assay_region *region, long times)
-{
-	while (times-- > 0) {
-		assay_region_begin(region);
-		assay_region_end(region);
-	}
-}
-
-static void await(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) != pid || status != 0)
-		_exit(11);
-}
 
 static void fork_inside(void)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "need.h"
-#include "region_plugin.h"
+#include "hdf5_plugin.h"
 #include "report/region_nest.h"
 #include "report/region_order.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/fs.h"
 #include "need.h"
-#include "region_plugin.h"
+#include "hdf5_plugin.h"
 #include "scratch.h"
 #include "store/region_writer.h"
 #include "wire/regions.h"
@@ -115,16 +115,6 @@ static void write_file(const char *path, struct regions *r)
 	    region_writer_commit(w, r, &err) < 0)
 		fail_msg("%s", err.text);
 	region_writer_free(w);
-}
-
-static struct region_file *open_file(const char *path)
-{
-	struct region_file *f = NULL;
-	struct error err = {{0}};
-
-	if (region_file_open(path, &f, &err) < 0)
-		fail_msg("%s", err.text);
-	return f;
 }
 
 static void what_was_written_is_what_is_read(void **state)

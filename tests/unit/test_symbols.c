@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "need.h"
+#include "plugin.h"
 #include "scratch.h"
 #include "symbol/fenced.h"
 #include "symbol/jit_map.h"
@@ -23,21 +24,10 @@
 
 static bool have_plugin;
 
-/* The plug-in lies beside the program in a build folder, and two folders above the tests. */
 static int find_plugin(void **state)
 {
-	char self[4096], version[128];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 32);
-
 	(void)state;
-	if (length < 0)
-		return -1;
-	self[length] = '\0';
-	strcpy(strrchr(self, '/'), "/assay-elf.so");
-	if (symlink("../../assay-elf.so", self) < 0 && errno != EEXIST)
-		return -1;
-	have_plugin = symbols_available(version, sizeof version, NULL) == 0;
-	return 0;
+	return plugin_find("assay-elf.so", symbols_available, &have_plugin);
 }
 
 static void need_plugin(void)

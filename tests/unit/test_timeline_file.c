@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/fs.h"
+#include "hdf5_plugin.h"
 #include "model/timeline.h"
 #include "need.h"
 #include "scratch.h"
@@ -24,30 +25,6 @@
 #define WALL_NS INT64_C(1790000000000000000)
 
 /* What these tests look at is the file as such; that h5py reads from it what was written is tests/cli's business. */
-
-static bool have_plugin;
-
-/* The plug-in lies beside the program in a build folder, and two folders above the tests. */
-static int find_plugin(void **state)
-{
-	char self[4096], version[64];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 32);
-
-	(void)state;
-	if (length < 0)
-		return -1;
-	self[length] = '\0';
-	strcpy(strrchr(self, '/'), "/assay-hdf5.so");
-	if (symlink("../../assay-hdf5.so", self) < 0 && errno != EEXIST)
-		return -1;
-	have_plugin = timeline_file_available(version, sizeof version, NULL) == 0;
-	return 0;
-}
-
-static void need_plugin(void)
-{
-	need("hdf5", have_plugin, "assay-hdf5.so or its library is not there");
-}
 
 static void define(struct segment_writer *w, uint32_t id, const char *name)
 {
