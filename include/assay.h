@@ -226,4 +226,8 @@ static inline void assay_scope_end(struct assay_region **region)
 #endif
 #endif
 
+#include "assay_graph.h"
+#include "assay_measure.h"
+#include "assay_spy.h"
+
 #endif

@@ -1,0 +1,2 @@
+/* Not written yet. */
+#include "graph/graph_file.h"

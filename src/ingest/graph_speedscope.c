@@ -1,0 +1,2 @@
+/* Not written yet. */
+#include "ingest/graph_reader.h"
