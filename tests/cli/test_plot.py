@@ -29,7 +29,7 @@ def assay(assay):
     need("cairo", (BUILD / "assay-cairo.so").is_file(), "assay-cairo.so is not built")
 
     def run(*args, env=None, **rest):
-        options = f"suppressions={NO_LEAKS}:print_suppressions=0"
+        options = f"{os.environ.get('LSAN_OPTIONS', '')}:suppressions={NO_LEAKS}:print_suppressions=0".lstrip(":")
         return assay(*args, env={"LSAN_OPTIONS": options, **(env or {})}, **rest)
 
     return run
