@@ -19,7 +19,8 @@ struct assay_graph;
  * recursion counted once. Texts live as long as the graph. */
 struct assay_graph_node {
 	const char *file, *function, *key; /* key: "file:line:function" */
-	int64_t line;
+	const char *module;                /* program or library; NULL: not known */
+	int64_t line;                      /* 0: not known */
 	int64_t nc1, nc2;
 	double tin, tall;
 	size_t called_by, calls_to; /* how many */
@@ -31,8 +32,10 @@ struct assay_graph_edge {
 	double tin, tall;
 };
 
-/* Calls function(context) and records what it calls, in all threads. Returns 0 and the graph; -1 (assay_last_error)
- * where something is recorded already, or there is no memory. Names are found by the installed program `assay`. */
+/* Calls function(context) and records what it calls, in all threads of this process; the function must return. Returns
+ * 0 and the graph; -1 (assay_last_error) and nothing where calls are recorded already (by another assay_profile, or by
+ * `assay profile --instrument`: the function is not called then), or where there is no room. Names are found by the
+ * installed program `assay` ($ASSAY_PROGRAM, where that is set): without it, -1. */
 int assay_profile(void (*function)(void *), void *context, struct assay_graph **graph);
 void assay_graph_free(struct assay_graph *graph);
 
@@ -41,9 +44,11 @@ int assay_graph_write(const struct assay_graph *graph, const char *path); /* rep
 
 size_t assay_graph_nodes(const struct assay_graph *graph);
 size_t assay_graph_root(const struct assay_graph *graph); /* (size_t)-1: no node */
-int assay_graph_node(const struct assay_graph *graph, size_t node, struct assay_graph_node *ret);
+/* Both fill *ret and return 0, or -1 where there is no such node or call. */
+int assay_graph_node_at(const struct assay_graph *graph, size_t node, struct assay_graph_node *ret);
 /* The `index`th call of a node: from its callers (`down` 0), or to what it calls. */
-int assay_graph_edge(const struct assay_graph *graph, size_t node, int down, size_t index, struct assay_graph_edge *ret);
+int assay_graph_edge_at(const struct assay_graph *graph, size_t node, int down, size_t index,
+			struct assay_graph_edge *ret);
 
 enum assay_graph_format { ASSAY_GRAPH_TREE, ASSAY_GRAPH_TEXT, ASSAY_GRAPH_JSON, ASSAY_GRAPH_ROWS, ASSAY_GRAPH_FLAT,
 			  ASSAY_GRAPH_CSV, ASSAY_GRAPH_DOT };
@@ -58,7 +63,8 @@ struct assay_graph_view {
 	int width; /* of the names' column, 0: 60 */
 };
 
-/* The text, to be freed by free(); NULL where there is no memory. NULL view: the tree. */
+/* The text, to be freed by free(); NULL (assay_last_error) where there is no memory. NULL view: the tree, the dearest
+ * first. TREE and CSV are those of `assay tree --style tree`, TEXT, JSON, ROWS and FLAT those of --style reference. */
 char *assay_graph_render(const struct assay_graph *graph, const struct assay_graph_view *view);
 
 #ifdef __cplusplus

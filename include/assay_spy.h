@@ -15,7 +15,7 @@ extern "C" {
 enum assay_spy_flags {
 	ASSAY_SPY_GPU = 1,  /* each GPU's used memory, too */
 	ASSAY_SPY_TREE = 2, /* the process and its descendants, summed */
-	ASSAY_SPY_PSS = 4,  /* proportional memory, read rarely: it is dear */
+	ASSAY_SPY_PSS = 4   /* proportional memory, read rarely: it is dear */
 };
 
 struct assay_monitor {

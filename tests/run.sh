@@ -25,8 +25,8 @@ cli() { # FOLDER
 	(cd tests && ASSAY_BUILD=$1 $python -B -m pytest -q </dev/null)
 }
 
-# GCC 12's sanitizer takes what stands before some thread-local blocks for a header of glibc 2.19, and LeakSanitizer then
-# crashes ("has encountered a fatal error") where a library with such a block was loaded late. Blocks are found without.
+# GCC 12's sanitizer takes what stands before some thread-local blocks for a header of glibc 2.19; where a library with
+# one was loaded late, LeakSanitizer may crash on it ("has encountered a fatal error"). Blocks are found without.
 quiet_tls() {
 	export LSAN_OPTIONS="intercept_tls_get_addr=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define STEP_TRIES 200
+
 static int64_t read_clock(clockid_t id)
 {
 	struct timespec ts;
@@ -62,4 +64,17 @@ void clock_sleep_ns(int64_t ns)
 
 	while (ns > 0 && clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
 		;
+}
+
+int64_t clock_step_ns(void)
+{
+	int64_t smallest = NS_PER_MS;
+
+	for (int i = 0; i < STEP_TRIES; i++) {
+		int64_t from = clock_mono_ns(), to = clock_mono_ns();
+
+		if (to > from && to - from < smallest)
+			smallest = to - from;
+	}
+	return smallest;
 }

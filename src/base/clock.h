@@ -18,6 +18,9 @@ int64_t clock_wall_offset_ns(void);
 /* "2026-11-29T17:15:41.123Z" */
 void clock_iso8601(int64_t wall_ns, char *text, size_t size);
 
+/* The smallest step of CLOCK_MONOTONIC that two readings in a row show. */
+int64_t clock_step_ns(void);
+
 /* Sleeps, without being cut short by signals. */
 void clock_sleep_ns(int64_t ns);
 

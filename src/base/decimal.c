@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DIGITS_MAX 17 /* enough for any double */
+#define DIGITS_SURE 15 /* any so long come back from a double */
 
 double decimal_round(double value, int places)
 {
@@ -17,16 +18,22 @@ double decimal_round(double value, int places)
 	return strtod(text, NULL);
 }
 
-/* The fewest significant digits, and the decimal exponent of the first of them. */
+/* The fewest significant digits, and the decimal exponent of the first of them. Up to 15 digits are always read back as
+ * they were, but of the smallest doubles, which have fewer bits: so many are tried first, and of these the zeros at
+ * their end are not needed. */
 static int count_digits(double value, int *ret_exponent)
 {
 	char text[40];
-	int digits = 1;
+	int digits = value == 0 || isnormal(value) ? DIGITS_SURE : 1;
 
 	do
 		snprintf(text, sizeof text, "%.*e", digits - 1, value);
 	while (strtod(text, NULL) != value && ++digits <= DIGITS_MAX);
-	*ret_exponent = atoi(strchr(text, 'e') + 1);
+	const char *e = strchr(text, 'e');
+
+	*ret_exponent = atoi(e + 1);
+	for (const char *last = e - 1; digits > 1 && *last == '0'; last--)
+		digits--;
 	return digits;
 }
 

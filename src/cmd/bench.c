@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -103,18 +102,9 @@ static void put_text(const struct bench_args *a, const struct bench *b, const st
 
 static int status_of(const struct bench_args *a, const struct bench_answer *answer)
 {
-	bool slower = false, undecided = false;
-
-	for (size_t i = 0; i < answer->count; i++) {
-		const struct bench_figures *f = &answer->items[i];
-
-		slower |= f->compared && f->paired.verdict == PAIRED_WORSE;
-		undecided |=
-			f->compared && (f->paired.verdict == PAIRED_UNDECIDED || f->paired.verdict == PAIRED_TOO_FEW);
-	}
-	if (a->fail_on_slower && slower)
+	if (a->fail_on_slower && bench_has_slower(answer))
 		return EXIT_DIFFERENT;
-	return a->fail_on_undecided && undecided ? EXIT_UNDECIDED : EXIT_DONE;
+	return a->fail_on_undecided && bench_has_undecided(answer) ? EXIT_UNDECIDED : EXIT_DONE;
 }
 
 static bool has_figures(const struct bench_answer *answer)
@@ -140,18 +130,6 @@ static int report(const struct bench_args *a, const struct bench *b, int *ret_st
 	put_text(a, b, &answer);
 	*ret_status = status_of(a, &answer);
 	return put_exports(a, b, &answer) ? -1 : 0;
-}
-
-/* A seed of our own is one that JSON's readers can hold exactly. */
-static uint64_t seed_of(const struct bench_args *a)
-{
-	uint64_t seed = 0;
-
-	if (a->seed >= 0)
-		return (uint64_t)a->seed;
-	if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-		seed = (uint64_t)getpid();
-	return seed & 0xffffffff;
 }
 
 static size_t least_runs(const struct bench_args *a)
@@ -192,7 +170,7 @@ static int measure(const struct bench_args *a, struct timed *timed, struct bench
 
 	if (isatty(STDERR_FILENO) && has_style(a, "auto full nocolor"))
 		x.progress = bench_progress_show;
-	b->seed = seed_of(a);
+	b->seed = options_seed(a->seed);
 	b->warmup = (size_t)a->warmup;
 	b->confidence = a->confidence > 1 ? a->confidence / 100 : a->confidence;
 	b->margin = a->margin / 100;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -160,11 +159,6 @@ static int check_exports(const struct bench_args *a, struct error *err)
 	return 0;
 }
 
-static int check_whole(const char *option, double value, struct error *err)
-{
-	return value == floor(value) ? 0 : error_set(err, "option '--%s': %.10g is not a whole number", option, value);
-}
-
 bool bench_options_uses_stdout(const struct bench_args *a)
 {
 	const char *const paths[] = {a->export_json, a->export_csv, a->export_markdown};
@@ -183,9 +177,9 @@ static double looked_at(const struct bench_args *a)
 
 int bench_options_check(const struct bench_args *a, struct error *err)
 {
-	if (check_whole("warmup", a->warmup, err) < 0 || check_whole("runs", a->runs, err) < 0 ||
-	    check_whole("min-runs", a->min_runs, err) < 0 || check_whole("max-runs", a->max_runs, err) < 0 ||
-	    (a->seed >= 0 && check_whole("seed", a->seed, err) < 0))
+	if (options_whole("warmup", a->warmup, err) < 0 || options_whole("runs", a->runs, err) < 0 ||
+	    options_whole("min-runs", a->min_runs, err) < 0 || options_whole("max-runs", a->max_runs, err) < 0 ||
+	    (a->seed >= 0 && options_whole("seed", a->seed, err) < 0))
 		return -1;
 	if (a->confidence >= 1 && a->confidence < 50)
 		return error_set(err, "option '--confidence': %.10g percent is less than 50", a->confidence);

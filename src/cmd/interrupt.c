@@ -33,3 +33,14 @@ void interrupt_catch(int flags)
 			sigaction(signals[i], &catching, NULL);
 	}
 }
+
+void interrupt_die(void)
+{
+	sigset_t only;
+
+	signal(SIGINT, SIG_DFL);
+	sigemptyset(&only);
+	sigaddset(&only, SIGINT);
+	raise(SIGINT);
+	sigprocmask(SIG_UNBLOCK, &only, NULL);
+}

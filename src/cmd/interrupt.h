@@ -10,4 +10,7 @@ extern volatile int interrupted_by;
  * flags: of sigaction: SA_RESTART where the work waits for nothing that could last. */
 void interrupt_catch(int flags);
 
+/* The command that was run died of a Ctrl-C at the terminal. So do we, or the shell's loop around us would go on. */
+void interrupt_die(void);
+
 #endif

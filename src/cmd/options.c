@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "base/spell.h"
@@ -374,4 +376,20 @@ void options_help(const struct command *cmd, FILE *out)
 	fprintf(out, "\nExamples:\n");
 	for (const char *line = cmd->examples; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		fprintf(out, "%s%.*s\n", *line == '\n' ? "" : "  ", (int)strcspn(line, "\n"), line);
+}
+
+int options_whole(const char *option, double value, struct error *err)
+{
+	return value == floor(value) ? 0 : error_set(err, "option '--%s': %.10g is not a whole number", option, value);
+}
+
+uint64_t options_seed(double given)
+{
+	uint64_t seed = 0;
+
+	if (given >= 0)
+		return (uint64_t)given;
+	if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+		seed = (uint64_t)getpid();
+	return seed & 0xffffffff;
 }

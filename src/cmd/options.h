@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -56,6 +57,12 @@ struct command;
  * command's help to stdout. Returns 0, or -1 with *err: one line that names the option and, where one is near, what
  * was meant. */
 int options_parse(const struct command *cmd, int argc, char **argv, void *args, int *ret_rest, struct error *err);
+
+/* Of a number: whether it is a whole one. */
+int options_whole(const char *option, double value, struct error *err);
+
+/* Of --seed: the one that was given, or where that is below 0 a new one that JSON's readers can hold exactly. */
+uint64_t options_seed(double given);
 
 /* Frees the lists in args. */
 void options_release(const struct command *cmd, void *args);

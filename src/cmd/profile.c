@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "cmd/profile_options.h"
+#include "cmd/profile_instrument.h"
 #include "cmd/terminal.h"
 #include "report/hotspots.h"
 
@@ -30,6 +30,8 @@ static const struct option options[] = {
 	{"json", 0, OPTION_MAYBE, AT(json), "FILE", "print the answer as JSON on standard output, or write it to FILE"},
 	{"hz", 0, OPTION_NUMBER, AT(hz), "HZ", "samples per CPU second and thread, of a command",
 	 RUN_TEXT_OF(SAMPLING_HZ_DEFAULT), NULL, 1, SAMPLING_HZ_MAX},
+	{"instrument", 0, OPTION_FLAG, AT(run.instrument), NULL,
+	 "record every call of a program compiled with -finstrument-functions, in place of samples"},
 	{"confidence", 0, OPTION_NUMBER, AT(confidence), "PCT",
 	 "of diff's intervals, in percent or as a share (0.95)", "95", NULL, 0.5, 99.9999},
 	{"inclusive", 0, OPTION_FLAG, AT(inclusive), NULL,
@@ -138,6 +140,10 @@ static int check(const struct profile_args *a, bool live, bool comparing, struct
 {
 	const char *given = run_options_given(&a->run);
 
+	if (a->run.instrument && comparing)
+		return error_set(err, "option '--instrument' is not for assay profile diff");
+	if (a->run.instrument)
+		return profile_instrument_check(a, live, err);
 	if (!live && given)
 		return error_set(err, "option '--%s' is for a command that is run: assay profile [options] -- COMMAND",
 				 given);
@@ -184,6 +190,8 @@ static int dispatch(struct profile_args *a, char **words, int count, int command
 				 typed_show(words[1], strlen(words[1])).text);
 	if (check(a, command >= 0, comparing, err) < 0)
 		return -1;
+	if (a->run.instrument && command >= 0)
+		return profile_instrument_run(a, words);
 	if (command >= 0)
 		return execute(a, words, err);
 	if (comparing)
@@ -191,7 +199,7 @@ static int dispatch(struct profile_args *a, char **words, int count, int command
 	if (!fs_exists(words[0]))
 		return error_set(err, "%s: there is no such run directory; a command stands behind --",
 				 typed_show(words[0], strlen(words[0])).text);
-	return show(a, words[0], err);
+	return a->run.instrument ? profile_instrument_show(a, words[0], err) : show(a, words[0], err);
 }
 
 /* How many words stand behind the first "--"; -1: there is none. No option takes "--" as its value. */
@@ -238,6 +246,10 @@ const struct command cmd_profile = {
 		"diff tells which functions take another share of the CPU time, or more of it,\n"
 		"in run directory B than in A, beyond what the number of samples leaves open.\n"
 		"\n"
+		"--instrument records every call instead, of a program that was compiled with\n"
+		"-finstrument-functions, and shows who called whom as a tree; assay tree shows\n"
+		"the same graph (DIR/calls.graph) in other ways.\n"
+		"\n"
 		"PATTERN and FUNCTION are names as shown, with * ? [...] as in a shell; the\n"
 		"parameters of a C++ function may be left out.",
 	.options = options,
@@ -248,6 +260,9 @@ const struct command cmd_profile = {
 		"assay profile DIR --group decode --by line\n"
 		"# who calls malloc?\n"
 		"assay profile DIR --focus malloc\n"
+		"# every call, counted and timed\n"
+		"gcc -O2 -g -finstrument-functions -o prog prog.c\n"
+		"assay profile --instrument -- ./prog input\n"
 		"# what does the new build spend its time on?\n"
 		"assay profile diff old-run new-run\n",
 	.run = run_profile,

@@ -1,7 +1,6 @@
 #include "cmd/run_options.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/parse.h"
 #include "base/spell.h"
 #include "cmd/command.h"
+#include "cmd/interrupt.h"
 #include "cmd/terminal.h"
 #include "engine/engine.h"
 #include "report/summary.h"
@@ -121,18 +121,6 @@ void run_options_put_summary(const struct record_result *result)
 	fwrite(text.text, 1, text.length, stderr);
 }
 
-/* The command died of a Ctrl-C at the terminal. So do we, or the shell's loop around us would go on. */
-static void die_of_interrupt(void)
-{
-	sigset_t only;
-
-	signal(SIGINT, SIG_DFL);
-	sigemptyset(&only);
-	sigaddset(&only, SIGINT);
-	raise(SIGINT);
-	sigprocmask(SIG_UNBLOCK, &only, NULL);
-}
-
 int run_options_execute(const struct run_options *o, unsigned hz, const char *who, char **command,
 			void (*answer)(void *context, struct record_result *result), void *context)
 {
@@ -152,6 +140,7 @@ int run_options_execute(const struct run_options *o, unsigned hz, const char *wh
 		.sampler = o->sampler,
 		.regions = o->regions,
 		.in_job = o->in_job,
+		.instrument = o->instrument,
 		.say = say,
 		.progress = !o->quiet && isatty(STDERR_FILENO) ? say : NULL,
 	};
@@ -175,6 +164,6 @@ int run_options_execute(const struct run_options *o, unsigned hz, const char *wh
 		result.exit_status = result.exit_status ? result.exit_status : EXIT_TROUBLE;
 	}
 	if (result.die_of_interrupt && !o->exit_zero)
-		die_of_interrupt();
+		interrupt_die();
 	return o->exit_zero ? EXIT_DONE : result.exit_status;
 }

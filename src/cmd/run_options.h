@@ -16,6 +16,7 @@ struct run_options {
 	double timeout_s, interval_ms;
 	bool wait_tree, exit_zero, quiet, summary_only, no_probe;
 	bool in_job; /* not an option: one rank of a job */
+	bool instrument; /* an option of profile alone */
 };
 
 extern const struct run_options run_options_defaults;

@@ -182,16 +182,20 @@ static int explain(struct error *why_not, int failed)
 			 "that allows them grants it");
 }
 
-static int open_best(struct forks *f, pid_t pid)
+static int open_best(struct forks *f, pid_t pid, bool running)
 {
-	if (!machine_forbidden && open_rings(f, -1) == 0) {
+	int failed = machine_forbidden ? -EPERM : open_rings(f, -1);
+
+	if (!failed) {
 		f->machine = true;
 		return pidset_add(&f->descendants, pid) ? 0 : -ENOMEM;
 	}
+	if (running)
+		return failed;
 	return sysconf(_SC_NPROCESSORS_ONLN) > FORKS_CPUS_INHERITED ? -E2BIG : open_rings(f, pid);
 }
 
-int forks_open(pid_t pid, struct forks **ret, struct error *why_not)
+static int open_forks(pid_t pid, bool running, struct forks **ret, struct error *why_not)
 {
 	struct forks *f;
 	int failed;
@@ -203,13 +207,30 @@ int forks_open(pid_t pid, struct forks **ret, struct error *why_not)
 		return error_set(why_not, "out of memory");
 	f->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	pidset_init(&f->descendants);
-	failed = open_best(f, pid);
+	failed = open_best(f, pid, running);
 	if (failed) {
 		forks_close(f);
-		return explain(why_not, failed);
+		return running && (failed == -EACCES || failed == -EPERM)
+			       ? error_set(why_not, "forks of a program that runs already are told to CAP_PERFMON only")
+			       : explain(why_not, failed);
 	}
 	*ret = f;
 	return 0;
+}
+
+int forks_open(pid_t pid, struct forks **ret, struct error *why_not)
+{
+	return open_forks(pid, false, ret, why_not);
+}
+
+int forks_open_running(pid_t pid, struct forks **ret, struct error *why_not)
+{
+	return open_forks(pid, true, ret, why_not);
+}
+
+void forks_know(struct forks *f, pid_t pid)
+{
+	f->lost = !pidset_add(&f->descendants, pid) || f->lost;
 }
 
 void forks_close(struct forks *f)

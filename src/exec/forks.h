@@ -30,6 +30,12 @@ struct fork_event {
 
 /* Attaches to a process that has no children yet. 0, or -1 with why not and what would grant it. */
 int forks_open(pid_t pid, struct forks **ret, struct error *why_not);
+
+/* The same for a process that has run before: only the whole machine can be listened to, for events that were attached
+ * now would miss its other threads and its children. forks_know names the descendants that it has already. */
+int forks_open_running(pid_t pid, struct forks **ret, struct error *why_not);
+void forks_know(struct forks *f, pid_t pid);
+
 void forks_close(struct forks *f); /* NULL accepted */
 
 /* Takes an event, in the order of time: 1, or 0 when no more wait that happened before the first of these calls. */

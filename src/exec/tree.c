@@ -33,6 +33,8 @@ struct tree {
 	uint64_t added;                 /* to the table */
 	uint64_t forked, ended, unseen; /* by events; unseen: nothing could be read any more */
 	uint64_t unannounced;           /* found by a scan, without a fork event */
+	uint64_t adopted;               /* there before the tree was made */
+	bool adopting;
 	int64_t scanned_at, rejudged_at, scan_next;
 	struct unexplained {
 		int pid;
@@ -48,6 +50,11 @@ static void note_added(void *context, struct process *p)
 	t->added++;
 	if (!t->forks)
 		return;
+	if (t->adopting) {
+		t->adopted++;
+		forks_know(t->forks, p->pid);
+		return;
+	}
 	if (t->unexplained_count < UNEXPLAINED_MAX)
 		t->unexplained[t->unexplained_count++] = (struct unexplained){p->pid, p->first_seen};
 	else
@@ -71,10 +78,9 @@ static int add_command(struct tree *t, struct error *err)
 	return 0;
 }
 
-int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
+static int make(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
 {
 	struct tree *t = calloc(1, sizeof *t);
-	struct error why;
 
 	if (!t)
 		return error_set(err, "out of memory");
@@ -90,10 +96,40 @@ int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tr
 		tree_free(t);
 		return -1;
 	}
+	*ret = t;
+	return 0;
+}
+
+int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
+{
+	struct tree *t;
+	struct error why;
+
+	if (make(command, helper, table, &t, err) < 0)
+		return -1;
 	/* It has no descendants yet: with events, there is nothing to look for. */
 	t->scanned_at = clock_mono_ns();
 	if (forks_open(command, &t->forks, &why) < 0)
 		snprintf(t->why, sizeof t->why, "%s", why.text);
+	*ret = t;
+	return 0;
+}
+
+static void scan_now(struct tree *t, int64_t now);
+
+int tree_new_running(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
+{
+	struct tree *t;
+	struct error why;
+
+	if (make(command, helper, table, &t, err) < 0)
+		return -1;
+	/* What forks between the two is told twice; what forks after them, by an event. */
+	if (forks_open_running(command, &t->forks, &why) < 0)
+		snprintf(t->why, sizeof t->why, "%s", why.text);
+	t->adopting = true;
+	scan_now(t, clock_mono_ns());
+	t->adopting = false;
 	*ret = t;
 	return 0;
 }
@@ -136,6 +172,8 @@ static void take_fork(struct tree *t, const struct fork_event *event, int64_t no
 	}
 	known = process_find(t->table, event->pid);
 	if (known && known->start_ticks == (int64_t)stat.start_ticks) {
+		if (t->adopted > 0)
+			t->adopted--;
 		close(fd);
 		return;
 	}
@@ -228,7 +266,7 @@ void tree_counts(struct tree *t, struct tree_counts *ret)
 	uint64_t announced, unannounced;
 
 	tree_poll(t, clock_mono_ns());
-	announced = 1 + t->forked;
+	announced = 1 + t->adopted + t->forked;
 	unannounced = t->unannounced + t->unexplained_count;
 	*ret = (struct tree_counts){.processes = t->added};
 	if (!t->forks) {

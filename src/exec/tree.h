@@ -16,6 +16,11 @@ struct tree;
 
 /* `command` is the target's pid (not yet past exec), `helper` the subreaper above it. */
 int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err);
+
+/* The same for a process that may have children already, however old they are: its tree is looked for at once. No
+ * helper: 0. */
+int tree_new_running(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err);
+
 void tree_free(struct tree *t);
 
 /* Brings the table up to date: new descendants are added, those that ended are marked dead (not removed). Cheap when

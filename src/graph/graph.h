@@ -16,8 +16,8 @@
 /* Of a .prof file: nc1 primitive calls (those that are not recursive), nc2 all calls, tin the time in the function
  * itself, tall with all that it called (recursion counted once). */
 struct graph_node {
-	char *file, *name; /* owned, never NULL */
-	char *module;      /* library or object; owned, NULL: not known */
+	char *file, *name; /* borrowed from the graph, never NULL */
+	char *module;      /* library or object; borrowed, NULL: not known */
 	int64_t line;      /* 0: not known */
 	int64_t nc1, nc2;
 	double tin, tall;
@@ -26,10 +26,19 @@ struct graph_node {
 	uint32_t called_by_count, calls_to_count;
 };
 
+/* The same figures of the calls from one caller alone: nc1 primitive calls, nc2 all calls, as of a node (a .prof file
+ * has the two the other way round here; so has --style reference). */
 struct graph_edge {
 	uint32_t caller, callee;
-	int64_t nc1, nc2; /* of the calls from this caller; as the file's order has them (see ingest/graph_pstats.c) */
+	int64_t nc1, nc2;
 	double tin, tall;
+};
+
+/* A function that the file names and that is no part of the graph (the profiler's own end): flat rows alone show it,
+ * where it stands in the file. Its node has no edges. */
+struct graph_aside {
+	uint32_t before; /* the index of the node that follows it in the file */
+	struct graph_node node;
 };
 
 /* A way from a root: only of inputs that hold stacks. Way 0 is the root of all, with node GRAPH_NONE. A parent stands
@@ -44,13 +53,17 @@ struct graph {
 	struct graph_node *nodes; /* in the order of the file */
 	struct graph_edge *edges;
 	struct graph_way *ways;
-	size_t node_count, edge_count, way_count;
+	struct graph_aside *asides;
+	size_t node_count, edge_count, way_count, aside_count;
 	char *unit;     /* "s", "ns", "Ir", "samples"; owned */
-	char *source;   /* "pstats", "callgrind", ...: which reader made it; borrowed constant */
+	const char *source; /* "pstats", "callgrind", ...: which reader made it; a constant, NULL: none did */
 	double total;   /* of all costs, after graph_finish: the sum of tin */
 	double per_second; /* what makes seconds of a cost: 1 for "s", 1e-9 for "ns"; 0: it is no time */
 	char **notes;   /* what a reader must be told */
 	size_t note_count;
+	bool edge_costs_estimated; /* the file counts calls and no times: tin and tall of edges are the node's, divided
+				    * in proportion to nc2 */
+	bool edge_selfs_estimated; /* tin of edges is the node's, divided in proportion to their tall */
 	bool finished;
 	/* Hidden from outside. */
 	struct graph_hidden *hidden;
@@ -65,13 +78,23 @@ int graph_node(struct graph *g, const char *file, size_t file_length, int64_t li
 	       size_t name_length, const char *module, uint32_t *ret, struct error *err);
 
 /* The edge, made where there is none, with figures 0. A pointer into the graph, valid until the next call. NULL with
- * *err. */
+ * *err. Only while building: not after graph_finish. */
 struct graph_edge *graph_edge(struct graph *g, uint32_t caller, uint32_t callee, struct error *err);
 
-/* The way below another that leads into `node`, made where there is none, self 0 and calls 0. */
+/* The same where the caller knows that there is none yet: not looked up, and not found by graph_edge. */
+struct graph_edge *graph_edge_new(struct graph *g, uint32_t caller, uint32_t callee, struct error *err);
+
+/* The way below another that leads into `node`, made where there is none, self 0 and calls 0. The first call makes
+ * way 0 too, which is the parent of the outermost. */
 int graph_way(struct graph *g, uint32_t parent, uint32_t node, uint32_t *ret, struct error *err);
 
+/* A function that is no part of the graph, see struct graph_aside. Texts are copied; figures are the caller's to fill.
+ * NULL with *err. */
+struct graph_node *graph_aside(struct graph *g, const char *file, size_t file_length, int64_t line, const char *name,
+			       size_t name_length, struct error *err);
+
 int graph_set_unit(struct graph *g, const char *unit, double per_second, struct error *err);
+/* Out of memory: the note is lost, and -1. */
 int graph_note(struct graph *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The last call while building. Where there are ways, the figures of nodes and edges are made of them: tin, tall
@@ -90,8 +113,9 @@ uint32_t graph_root(const struct graph *g);
  * the first `room` of them in *ret. */
 size_t graph_find(const struct graph *g, const char *text, uint32_t *ret, size_t room);
 
-/* Renames files (and functions where they hold paths): `basename`, or OLD=NEW, in turn; functions that become one by it
- * are added up (with a note) unless `strict`, which fails and names the key. */
+/* Renames files (and functions without a file, whose names may hold paths): `basename`, or OLD=NEW, in turn; functions
+ * that become one by it are added up (with a note) unless `strict`, which fails and names the key. A graph that was
+ * finished is finished afterwards. After a failure it is only good to be released. */
 int graph_clean(struct graph *g, const char *const *rules, size_t count, bool strict, struct error *err);
 
 #endif

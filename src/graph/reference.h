@@ -2,6 +2,8 @@
 #ifndef ASSAY_GRAPH_REFERENCE_H
 #define ASSAY_GRAPH_REFERENCE_H
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "graph/graph.h"
 
@@ -19,6 +21,7 @@ struct graph_rows_options {
 	enum graph_sort sort; /* GRAPH_BY_CALLS fails: it is not among the reference's */
 	graph_filter *keep;   /* NULL: all */
 	void *context;
+	FILE *stream;         /* takes what is written piece by piece; NULL: all of it is left in the buffer */
 };
 
 struct graph_row {
@@ -39,11 +42,14 @@ void graph_rows_release(struct graph_rows *r);
 int graph_rows(const struct graph *g, const struct graph_rows_options *o, struct graph_rows *ret, struct error *err);
 
 /* The reference's to_text (no line feed at its end), to_json and rows as JSON, its flat rows as JSON. Bytes that are
- * no UTF-8 become U+FFFD in JSON, and control characters in text are escaped. */
+ * no UTF-8 become U+FFFD in JSON, and control characters in text are escaped.
+ *
+ * Of a large graph these are gigabytes: with a stream the buffer holds the last piece alone, which the caller writes.
+ * Nothing has been written to the stream before a failure, but where memory ran out or writing failed. */
 int graph_reference_text(const struct graph *g, const struct graph_rows_options *o, int width, struct buf *out,
 			 struct error *err);
 int graph_reference_json(const struct graph *g, const struct graph_rows_options *o, struct buf *out, struct error *err);
 int graph_reference_rows(const struct graph *g, const struct graph_rows_options *o, struct buf *out, struct error *err);
-int graph_reference_flat(const struct graph *g, struct buf *out, struct error *err);
+int graph_reference_flat(const struct graph *g, FILE *stream, struct buf *out, struct error *err);
 
 #endif

@@ -266,3 +266,21 @@ int bench_decided(const struct bench *b, bool *ret, struct error *err)
 	*ret = decided;
 	return 0;
 }
+
+static bool has_verdict(const struct bench_answer *a, enum paired_verdict v)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->items[i].compared && a->items[i].paired.verdict == v)
+			return true;
+	return false;
+}
+
+bool bench_has_slower(const struct bench_answer *a)
+{
+	return has_verdict(a, PAIRED_WORSE);
+}
+
+bool bench_has_undecided(const struct bench_answer *a)
+{
+	return has_verdict(a, PAIRED_UNDECIDED) || has_verdict(a, PAIRED_TOO_FEW);
+}

@@ -47,4 +47,8 @@ int bench_judge(const struct bench *b, struct bench_answer *ret, struct error *e
 /* Whether the runs so far settle every comparison; of a single command, whether its interval is within the margin. */
 int bench_decided(const struct bench *b, bool *ret, struct error *err);
 
+/* Whether a comparison says so: slower; undecided or too few pairs. */
+bool bench_has_slower(const struct bench_answer *a);
+bool bench_has_undecided(const struct bench_answer *a);
+
 #endif

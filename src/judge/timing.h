@@ -23,10 +23,12 @@ struct timing_options {
 	double overhead_s;   /* of an empty statement, per execution; subtracted from each batch, never below 0 */
 	double resolution_s; /* the smallest time that the clock tells apart */
 	double confidence;   /* of low..high, e.g. 0.95 */
+	bool alone;          /* each execution was timed by itself, and a batch's seconds are their sum */
 };
 
+/* With by_time only the first two and none of the shape: batches are not alike. Where nothing is left, neither. */
 enum timing_warning {
-	TIMING_UNRESOLVED = 1,      /* a batch is not long enough for the clock: less than 100 resolutions */
+	TIMING_UNRESOLVED = 1,      /* what was timed at once, batch or execution, took less than 100 resolutions */
 	TIMING_NOTHING_LEFT = 2,    /* no more than an empty loop takes: the compiler may have removed the statement */
 	TIMING_FIRST_SLOW = 4,      /* the first batch is an outlier: more warmup */
 	TIMING_OUTLIERS = 8,
@@ -41,10 +43,11 @@ struct timing {
 	 * repeat is 1, number the sum of all, ttime the sum of all seconds. */
 	double average, deviation, min_exec, max_exec, ttime;
 	uint64_t repeat, number;
-	/* Ours, of the values of the batches. */
+	/* Ours, of the values of the batches. With by_time quantiles are of executions, each taking its batch's mean:
+	 * half of the batches are short ones that only sized the others. */
 	size_t batches;
 	double median, p05, p25, p75, p95;
-	double low, high, confidence;   /* of the median, exact sign interval; NaN: too few */
+	double low, high, confidence;   /* of the median, exact sign interval; NaN: too few, or by_time */
 	double overhead;                /* subtracted, per execution */
 	double resolution;
 	double cycles, instructions;    /* per execution, medians, those of the empty loop not subtracted; NaN */
@@ -62,12 +65,14 @@ const char *timing_warning_text(enum timing_warning bit);
 /* The adaptive plan of max_time, as the reference has it: batches of i and 2i executions, i growing by the time that is
  * left over the time that has passed, until the total is over max_time. Start with zeroes. Returns the number of the
  * next batch, 0 when it is over; `seconds` is what the batch before took (ignored at the first call). Where the clock
- * says 0, i grows tenfold instead of without bound. */
+ * says 0, i grows tenfold instead of without bound; from the 128th batch on at least twofold, so that a slow beginning
+ * cannot fill the memory with short batches. */
 struct timing_plan {
 	double total;
 	uint64_t i;
 	unsigned step;
 };
+#define TIMING_PLAN_BATCHES 256 /* never more of them: i would be beyond 64 bits */
 uint64_t timing_plan_next(struct timing_plan *plan, double seconds, double max_time);
 
 #endif

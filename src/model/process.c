@@ -155,6 +155,7 @@ struct process *process_add(struct process_table *t, int pid, int ppid, int64_t 
 		.anon = -1,
 		.rss_peak = -1,
 		.anon_peak = -1,
+		.high_water = -1,
 		.threads = -1,
 		.threads_peak = -1,
 		.minor_faults = -1,

@@ -26,6 +26,7 @@ struct process {
 	/* Kept up to date by the sources, counters through usage_read; -1: not known. */
 	int64_t user_ns, system_ns;
 	int64_t rss, anon, rss_peak, anon_peak; /* bytes */
+	int64_t high_water; /* the kernel's own peak of the RSS; only a watch of memory reads it */
 	int64_t threads, threads_peak;
 	int64_t minor_faults, major_faults;
 	int64_t read_bytes, write_bytes; /* at the storage layer */

@@ -9,18 +9,12 @@
 #include "base/fs.h"
 #include "base/procfs.h"
 
-char *preload_find_library(struct error *err)
+char *preload_check(const char *found, const char *name, struct error *err)
 {
-	CLEANUP(free_cleanup) char *found = fs_find_companion(SAMPLER_LIBRARY);
-	char *path = found ? fs_absolute(found) : NULL;
+	char *path = fs_absolute(found);
 
-	if (!found) {
-		error_set(err, "%s is neither beside the program nor in %s: CPU samples need it", SAMPLER_LIBRARY,
-			  ASSAY_PLUGIN_DIR);
-		return NULL;
-	}
 	if (!path) {
-		error_set(err, "out of memory for the path of %s", SAMPLER_LIBRARY);
+		error_set(err, "out of memory for the path of %s", name);
 		return NULL;
 	}
 	/* The loader splits LD_PRELOAD there, and expands $. */
@@ -30,6 +24,18 @@ char *preload_find_library(struct error *err)
 		return NULL;
 	}
 	return path;
+}
+
+char *preload_find_library(struct error *err)
+{
+	CLEANUP(free_cleanup) char *found = fs_find_companion(SAMPLER_LIBRARY);
+
+	if (!found) {
+		error_set(err, "%s is neither beside the program nor in %s: CPU samples need it", SAMPLER_LIBRARY,
+			  ASSAY_PLUGIN_DIR);
+		return NULL;
+	}
+	return preload_check(found, SAMPLER_LIBRARY, err);
 }
 
 /* What the target's environment has for the name: the caller's, unless `env` sets it. */
@@ -58,7 +64,7 @@ static char *format(const char *text, ...)
 	return length < 0 ? NULL : line;
 }
 
-char **preload_environment(const char *library, const char *folder, unsigned hz, const char *const *env)
+char **preload_lines(const char *library, const char *const *env, const char *first, const char *second)
 {
 	const char *preload = present(env, "LD_PRELOAD"), *asan = present(env, "ASAN_OPTIONS");
 	char **lines = calloc(5, sizeof *lines);
@@ -66,17 +72,25 @@ char **preload_environment(const char *library, const char *folder, unsigned hz,
 	if (!lines)
 		return NULL;
 	lines[0] = format("LD_PRELOAD=%s%s%s", library, preload ? ":" : "", preload ? preload : "");
-	lines[1] = format("%s=%s", SAMPLER_DIR_VARIABLE, folder);
-	lines[2] = format("%s=%u", SAMPLER_HZ_VARIABLE, hz);
 	/* A program built with a shared AddressSanitizer refuses to run where another library comes first. */
-	lines[3] = format("ASAN_OPTIONS=%s%sverify_asan_link_order=0", asan ? asan : "", asan ? ":" : "");
-	if (!lines[0] || !lines[1] || !lines[2] || !lines[3]) {
+	lines[1] = format("ASAN_OPTIONS=%s%sverify_asan_link_order=0", asan ? asan : "", asan ? ":" : "");
+	lines[2] = strdup(first);
+	lines[3] = second ? strdup(second) : NULL;
+	if (!lines[0] || !lines[1] || !lines[2] || (second && !lines[3])) {
 		for (size_t i = 0; i < 4; i++)
 			free(lines[i]);
 		free(lines);
 		return NULL;
 	}
 	return lines;
+}
+
+char **preload_environment(const char *library, const char *folder, unsigned hz, const char *const *env)
+{
+	CLEANUP(free_cleanup) char *to = format("%s=%s", SAMPLER_DIR_VARIABLE, folder);
+	CLEANUP(free_cleanup) char *rate = format("%s=%u", SAMPLER_HZ_VARIABLE, hz);
+
+	return to && rate ? preload_lines(library, env, to, rate) : NULL;
 }
 
 void preload_environment_free(char **environment)

@@ -11,6 +11,12 @@
 /* The sampler library's path, owned; NULL with *err where it is missing or cannot be preloaded from where it is. */
 char *preload_find_library(struct error *err);
 
+/* A library's path as LD_PRELOAD takes it, owned; NULL with *err where it cannot be preloaded from there. */
+char *preload_check(const char *found, const char *name, struct error *err);
+
+/* What has a library preloaded, and one or two lines more (`second` may be NULL); as below. */
+char **preload_lines(const char *library, const char *const *env, const char *first, const char *second);
+
 /* "K=V" lines to set, ends with NULL, owned; NULL when out of memory. `env` (may be NULL) goes before the caller's own
  * environment where both set what is added to. */
 char **preload_environment(const char *library, const char *folder, unsigned hz, const char *const *env);

@@ -15,9 +15,11 @@
 #include "exec/launch.h"
 #include "record/begin.h"
 #include "record/finish.h"
+#include "record/instrument.h"
 #include "record/judging.h"
 #include "record/markers.h"
 #include "record/monitor.h"
+#include "record/preload_target.h"
 #include "record/profiling.h"
 #include "record/recording.h"
 #include "record/regions.h"
@@ -121,13 +123,30 @@ static int prepare_sampling(struct recording *r, struct error *err)
 	return sampling_new(&options, &r->run->warnings, &r->sampling, err);
 }
 
-static int prepare(struct recording *r, struct error *err)
+/* What the target's environment gets for what is recorded inside it; NULL when out of memory. */
+static char **prepare_inside(struct recording *r, const char *const *recorded)
+{
+	const struct rundir *d = r->has_dir ? &r->result->dir : NULL;
+	const char *const *sampled = r->sampling ? sampling_environment(r->sampling, r->options->env) : recorded;
+
+	return r->sampling && !sampled ? NULL : regions_prepare(d, r->options, sampled, &r->run->warnings);
+}
+
+/* As CPU samples. */
+static int prepare_instrument(struct recording *r, char ***ret, struct error *err)
+{
+	if (!r->options->instrument)
+		return 0;
+	if (!r->has_dir)
+		return error_set(err, "recording calls needs a run directory, and none could be made");
+	*ret = instrument_prepare(&r->result->dir, r->options->env, err);
+	return *ret ? 0 : -1;
+}
+
+static int prepare(struct recording *r, char *const *recorded, struct error *err)
 {
 	const struct rundir *d = &r->result->dir;
-	const char *const *sampled = r->sampling ? sampling_environment(r->sampling, r->options->env) : NULL;
-	char **more = r->sampling && !sampled ? NULL
-					      : regions_prepare(r->has_dir ? d : NULL, r->options, sampled,
-								&r->run->warnings);
+	char **more = prepare_inside(r, (const char *const *)recorded);
 	char **environment = more ? begin_environment(r->options, r->has_dir ? d->markers_log : NULL,
 						      r->has_dir ? d->path : NULL, (const char *const *)more)
 				  : NULL;
@@ -306,6 +325,8 @@ static void finish(struct recording *r, json_t *begin)
 		warnings_add(&run->warnings, "The results are incomplete: %s.", err.text);
 	if (r->sampling && profiling_finish(&r->result->dir, r->sampling, &hurry, run, &err) < 0)
 		warnings_add(&run->warnings, "There is no CPU profile: %s.", err.text);
+	if (r->options->instrument)
+		instrument_finish(&r->result->dir, run->survivors || r->gone, &hurry, run);
 	if (r->has_dir && !r->options->in_job)
 		regions_finish(&r->result->dir, &regions, run);
 	if (judging_run(run, begin, &judging, &err) < 0)
@@ -342,9 +363,12 @@ static void note_markers(struct recording *r)
 static int record(struct recording *r, json_t *begin, struct error *err)
 {
 	int64_t cpu_before = clock_process_ns();
-	int problem;
+	char **recorded = NULL;
+	int problem = prepare_sampling(r, err) < 0 || prepare_instrument(r, &recorded, err) < 0 ||
+		      prepare(r, recorded, err) < 0 || start_watching(r, err) < 0;
 
-	if (prepare_sampling(r, err) < 0 || prepare(r, err) < 0 || start_watching(r, err) < 0)
+	preload_environment_free(recorded);
+	if (problem)
 		return RECORD_TROUBLE;
 	if (r->sampling && sampling_begin(r->sampling, r->command, err) < 0)
 		return RECORD_TROUBLE;

@@ -26,6 +26,7 @@ struct record_options {
 	bool no_probe;             /* neither look at pages touched, nor measure memory bandwidth */
 	bool in_design;            /* an arm of a comparison: `block` and `arm` are its place there */
 	int block, arm;            /* from 0; arm: position within the block */
+	bool instrument;           /* calls of a program compiled with -finstrument-functions are recorded */
 	unsigned profile_hz;       /* CPU samples per CPU second; 0: none are taken */
 	const char *sampler;       /* who takes them, "preload" or "perf"; NULL: preload */
 	const char *regions;       /* how the program's regions are recorded, $ASSAY_REGIONS; NULL: as it is set */

@@ -11,22 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "model/monitor.h"
-#include "model/warnings.h"
-
-enum spy_resource { SPY_RSS, SPY_ANON, SPY_FILE, SPY_SWAP, SPY_PSS, SPY_RESOURCES };
-extern const char *const spy_resource_names[SPY_RESOURCES]; /* "rss", "anon", "file", "swap", "pss" */
-
-#define SPY_GPUS_MAX 64
-
-/* What one tick saw; -1 where it was not read at this one. With `tree` sums over the processes that live. */
-struct spy_sample {
-	int64_t t;
-	int64_t bytes[SPY_RESOURCES];
-	int64_t gpus[SPY_GPUS_MAX]; /* used on each, by all programs */
-	size_t gpu_count;
-	size_t processes;
-};
+#include "model/spy_result.h"
 
 struct spy_options {
 	pid_t pid;
@@ -36,34 +21,6 @@ struct spy_options {
 	int64_t delay_ns; /* at least 100 us */
 	void (*sample)(void *context, const struct spy_sample *s); /* after each tick; may be NULL */
 	void *context;
-};
-
-enum spy_end {
-	SPY_RUNNING,
-	SPY_STOPPED, /* the watch was ended, and the process lived on */
-	SPY_GONE,    /* the process ended */
-};
-
-struct spy_result {
-	struct monitor resources[SPY_RESOURCES]; /* n 0: never read; why stands in warnings */
-	struct monitor gpus[SPY_GPUS_MAX];
-	char gpu_names[SPY_GPUS_MAX][96];
-	size_t gpu_count;
-	int64_t begin, end; /* CLOCK_MONOTONIC, ns */
-	enum spy_end how;
-	/* The kernel's own peak of the RSS (VmHWM): at the first and at the last reading; -1. A rise proves that the
-	 * peak of the watch is at least the last one, however short it was. With `tree` those of all processes
-	 * that were seen, summed: a bound from above only, and `tree_bound` says so. */
-	int64_t high_water_begin, high_water_end;
-	int64_t high_water_read_at;
-	/* The peak RSS: from the samples or from the mark, whichever is larger where the mark speaks of this watch.
-	 * `peak_exact`: no value between the ticks can have been larger by more than 2%; else the peak is a bound from
-	 * below, and `peak_above` one from above (-1: none is known). */
-	int64_t peak, peak_above;
-	bool peak_from_mark, peak_exact, tree_bound;
-	uint64_t ticks, late_ticks; /* late: more than one delay after their time */
-	uint64_t processes, unseen; /* of the tree; unseen: ended before anything of them was read, at least so many */
-	struct warnings warnings;   /* what could not be observed, and why */
 };
 
 struct spy;
@@ -85,11 +42,9 @@ void spy_watch(struct spy *s, int stop_fd, int64_t until);
  * the caller's. May be called again and again, also between ticks (`final` false: no reading, nothing dear). */
 void spy_figures(struct spy *s, bool final, struct spy_result *ret);
 
-/* The exit of a child of ours told its peak (ru_maxrss of wait4, when it was not poisoned by its parent): for results of
- * a process that ended. */
+/* The exit of a child of ours told its peak (ru_maxrss of wait4, when it was not poisoned by its parent): for results
+ * of a process that ended. Of a tree it is the largest peak among the process and those that it has waited for: a bound
+ * from below. */
 void spy_result_maxrss(struct spy_result *r, int64_t bytes);
-
-void spy_result_init(struct spy_result *r);
-void spy_result_release(struct spy_result *r);
 
 #endif

@@ -51,7 +51,7 @@ static void put_parameters(json_t *o, const struct bench_command *c)
 	json_object_set_new(o, "parameters", parameters);
 }
 
-static void put_comparison(json_t *o, const struct bench_figures *f)
+void bench_comparison_json(const struct bench_figures *f, json_t *o)
 {
 	const struct paired *p = &f->paired;
 
@@ -111,7 +111,7 @@ static json_t *result(const struct bench *b, const struct bench_answer *a, size_
 	put_parameters(o, c);
 	put_ours(o, c, f);
 	if (f->compared)
-		put_comparison(o, f);
+		bench_comparison_json(f, o);
 	return o;
 }
 

@@ -19,6 +19,12 @@ void bench_csv(const struct bench *b, const struct bench_answer *a, struct buf *
 
 void bench_markdown(const struct bench *b, const struct bench_answer *a, struct buf *out);
 
+/* The table of all comparisons, with an empty line before it. */
+void bench_comparisons_text(const struct bench *b, const struct bench_answer *a, struct buf *out);
+
+/* The keys of one comparison, put into *o. */
+void bench_comparison_json(const struct bench_figures *f, json_t *o);
+
 /* A unit in which a time of this size has four digits. */
 struct bench_unit {
 	const char *name;

@@ -69,7 +69,7 @@ static void put_label(struct table *t, size_t i, const struct bench_command *c)
 	table_cell(t, "%zu. %s", i + 1, label.text);
 }
 
-static void put_comparisons(const struct bench *b, const struct bench_answer *a, struct buf *out)
+void bench_comparisons_text(const struct bench *b, const struct bench_answer *a, struct buf *out)
 {
 	CLEANUP(table_release) struct table t;
 	CLEANUP(buf_release) struct buf words;
@@ -139,6 +139,6 @@ void bench_text(const struct bench *b, const struct bench_answer *a, bool colour
 	for (size_t i = 0; i < b->count; i++)
 		put_command(b, a, i, colour, out);
 	if (b->count > 1)
-		put_comparisons(b, a, out);
+		bench_comparisons_text(b, a, out);
 	put_how(b, a, out);
 }

@@ -7,10 +7,10 @@
 
 struct bench_unit bench_unit_for(double seconds)
 {
-	double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6, value = seconds * scale;
+	double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : seconds >= 1e-6 ? 1e6 : 1e9, value = seconds * scale;
 
 	return (struct bench_unit){
-		.name = scale > 1e3 ? "us" : scale > 1 ? "ms" : "s",
+		.name = scale > 1e6 ? "ns" : scale > 1e3 ? "us" : scale > 1 ? "ms" : "s",
 		.scale = scale,
 		.decimals = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3,
 	};

@@ -13,6 +13,7 @@
 #include "base/procfs.h"
 #include "source/pss.h"
 #include "source/reading.h"
+#include "source/resident.h"
 
 /* How often the memory of a process that sleeps is read: it only changes where the kernel takes it away. */
 #define STATM_ASLEEP_EVERY_NS NS_PER_S
@@ -65,93 +66,19 @@ static int memory_open(struct source_context *c, void **ret_state, struct error 
 	return 0;
 }
 
-/* Pages in use, and how many of them belong to files or shared memory. */
-static bool scan_statm(const char *text, size_t length, uint64_t *ret_resident, uint64_t *ret_shared)
-{
-	const char *at = text, *end = text + length;
-
-	return scan_words(&at, end, 1) && scan_u64(&at, end, ret_resident) && scan_u64(&at, end, ret_shared) &&
-	       at < end;
-}
-
-/* A search for a thread that still has the process's memory. */
-struct thread_search {
-	int pid, fd, tries;
-};
-
-static bool try_thread(void *context, int tid)
-{
-	struct thread_search *search = context;
-	char text[128];
-	uint64_t resident, shared;
-	ssize_t length;
-
-	search->fd = procfs_open("%d/task/%d/statm", search->pid, tid);
-	if (search->fd < 0)
-		return --search->tries > 0;
-	length = procfs_read_record(search->fd, text, sizeof text);
-	if (length > 0 && scan_statm(text, (size_t)length, &resident, &shared) && resident > 0)
-		return false;
-	close(search->fd);
-	search->fd = -1;
-	return --search->tries > 0;
-}
-
-/* Where the first thread has ended and others go on, their memory is seen only through one of them. Where all are about
- * to end none has it, so only the first few are asked. */
-static void look_through_a_thread(struct source_context *c, struct process *p)
-{
-	struct thread_search search = {.pid = p->pid, .fd = -1, .tries = 8};
-	int task = procfs_open("%d/task", p->pid);
-
-	if (task < 0)
-		return;
-	if (procfs_each_pid(task, try_thread, &search) < 0 && search.fd >= 0) {
-		close(search.fd);
-		search.fd = -1;
-	}
-	close(task);
-	if (search.fd >= 0)
-		process_keep(c->processes, &p->statm_fd, search.fd);
-}
-
-static bool to_bytes(uint64_t pages, int64_t page, int64_t *ret)
-{
-	return pages <= INT64_MAX && !__builtin_mul_overflow((int64_t)pages, page, ret);
-}
-
 /* Brings rss, anon and their peaks up to date; false where it has no memory any more. */
 static bool read_statm(struct memory_state *s, struct source_context *c, struct process *p, int64_t now)
 {
-	char text[128];
-	uint64_t resident, shared;
-	int64_t rss, anon;
-	ssize_t length = living_read(c, p, &p->statm_fd, "statm", text, sizeof text);
+	enum resident got = resident_read(c, p, s->page, now);
 
-	if (length < 0 || (length > 0 && !scan_statm(text, (size_t)length, &resident, &shared)))
-		return p->rss >= 0;
-	if (length == 0) {
-		living_gone(c, p, now);
-		return false;
-	}
-	if (resident == 0) {
-		/* A zombie, or about to end, which may take long where there is much to free. Its stat knows, and is to
-		 * tell the last CPU time before it is given up. */
+	/* A zombie, or about to end, which may take long where there is much to free. Its stat knows, and is to tell
+	 * the last CPU time before it is given up. */
+	if (got == RESIDENT_NONE) {
 		p->stat_read_at = 0;
 		if (p->threads > 1)
-			look_through_a_thread(c, p);
-		return false;
+			resident_through_a_thread(c, p);
 	}
-	if (!to_bytes(resident, s->page, &rss) || !to_bytes(resident > shared ? resident - shared : 0, s->page, &anon))
-		return p->rss >= 0;
-	p->rss = rss;
-	p->anon = anon;
-	if (rss > p->rss_peak)
-		p->rss_peak = rss;
-	if (anon > p->anon_peak)
-		p->anon_peak = anon;
-	p->statm_read_at = now;
-	return true;
+	return got == RESIDENT_READ || (got == RESIDENT_UNREAD && p->rss >= 0);
 }
 
 static void memory_tick(void *state, struct source_context *c, int64_t now)

@@ -68,18 +68,24 @@ static double sum_shares(struct source_context *c, const struct process *const *
 
 double pss_read(struct pss *s, struct source_context *c, int64_t rss, int64_t now)
 {
-	const struct process *largest[PSS_PROCESSES];
-	double rate = s->ns_per_byte > 0 ? s->ns_per_byte : NS_PER_BYTE_AT_FIRST, sum;
-	int64_t began, cost;
-	size_t count;
-
 	if (rss <= 0 || now < s->next || (double)rss < GROWTH * (double)s->rss_at_last)
 		return NAN;
-	if (rate * (double)rss > LONGEST_NS) {
+	return pss_read_now(s, c, rss, now);
+}
+
+double pss_read_now(struct pss *s, struct source_context *c, int64_t rss, int64_t now)
+{
+	const struct process *largest[PSS_PROCESSES];
+	double rate = s->ns_per_byte > 0 ? s->ns_per_byte : NS_PER_BYTE_AT_FIRST, sum;
+	int64_t longest = s->longest_ns ? s->longest_ns : LONGEST_NS, began, cost;
+	size_t count;
+
+	if (rate * (double)rss > (double)longest) {
 		warnings_add(c->warnings,
 			     "memory.pss was not read past %s resident: it would stop the target's use of its "
-			     "memory map for more than 50 ms each time",
-			     units_bytes((double)(s->rss_at_last > 0 ? s->rss_at_last : rss)).text);
+			     "memory map for more than %s each time",
+			     units_bytes((double)(s->rss_at_last > 0 ? s->rss_at_last : rss)).text,
+			     units_seconds((double)longest / 1e9).text);
 		s->next = INT64_MAX;
 		return NAN;
 	}
@@ -89,7 +95,7 @@ double pss_read(struct pss *s, struct source_context *c, int64_t rss, int64_t no
 	began = clock_mono_ns();
 	sum = sum_shares(c, largest, count);
 	cost = clock_mono_ns() - began;
-	s->next = now + COST_FACTOR * cost;
+	s->next = now + (s->factor ? s->factor : COST_FACTOR) * cost;
 	s->rss_at_last = rss;
 	if (rss > SMALL_BYTES)
 		s->ns_per_byte = (double)cost / (double)rss;

@@ -14,9 +14,15 @@
 struct pss {
 	int64_t rss_at_last, next;
 	double ns_per_byte; /* 0: not measured yet */
+	/* Where it was asked for, it may cost more: how long a reading may take, and how often its cost must have
+	 * passed before the next. 0: as said above, 50 ms. */
+	int64_t longest_ns, factor;
 };
 
 /* The sum in bytes if this is a moment to read it, else NaN. `rss` is the tree's RSS now. */
 double pss_read(struct pss *s, struct source_context *c, int64_t rss, int64_t now);
+
+/* The same at a moment that somebody else chose. */
+double pss_read_now(struct pss *s, struct source_context *c, int64_t rss, int64_t now);
 
 #endif

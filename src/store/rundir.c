@@ -43,6 +43,8 @@ void rundir_release(struct rundir *d)
 	free(d->profile_json);
 	free(d->regions);
 	free(d->regions_h5);
+	free(d->calls);
+	free(d->calls_graph);
 	rundir_init(d);
 }
 
@@ -71,10 +73,12 @@ static int name_files(struct rundir *d, const char *path, struct error *err)
 	named.profile_json = fs_join(named.path, "profile.json");
 	named.regions = fs_join(named.path, "segments/regions");
 	named.regions_h5 = fs_join(named.path, "regions.h5");
+	named.calls = fs_join(named.path, "segments/calls");
+	named.calls_graph = fs_join(named.path, "calls.graph");
 	if (!named.run_json || !named.begin_json || !named.timeline_h5 || !named.summary_md || !named.stdout_log ||
 	    !named.stderr_log || !named.terminal_log || !named.markers_log || !named.segments || !named.monitor_seg ||
 	    !named.output_seg || !named.samples_seg || !named.rings || !named.profile_json || !named.regions ||
-	    !named.regions_h5) {
+	    !named.regions_h5 || !named.calls || !named.calls_graph) {
 		rundir_release(&named);
 		return error_set(err, "%s: out of memory", path);
 	}
@@ -261,6 +265,7 @@ void rundir_discard(const struct rundir *d)
 		unlink(files[i]);
 	/* A folder that holds anything else stays. */
 	rmdir(d->regions);
+	rmdir(d->calls);
 	rmdir(d->segments);
 	rmdir(d->path);
 }

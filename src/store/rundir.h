@@ -20,6 +20,8 @@ struct rundir {
 	char *profile_json;
 	char *regions; /* the folder that processes with libassay record into, below segments */
 	char *regions_h5;
+	char *calls; /* the folder that processes under --instrument record into, below segments */
+	char *calls_graph;
 };
 
 void rundir_init(struct rundir *d);

@@ -17,7 +17,6 @@
 
 #define SECONDS_PER_COMMAND 3.0 /* of runs, where their number is left to us */
 #define SHELL_WORDS_MAX 64
-#define CLOCK_TRIES 200
 #define LABEL_COLUMNS 80
 
 struct execution {
@@ -65,20 +64,6 @@ static void explain_status(const char *who, const char *line, int status, struct
 			  show(line).text, code, code - 128, name);
 	else
 		error_set(err, "%s'%s' exited with status %d", who, show(line).text, code);
-}
-
-/* The smallest step that the clock was seen to make. */
-static double clock_step_s(void)
-{
-	int64_t smallest = NS_PER_MS;
-
-	for (int i = 0; i < CLOCK_TRIES; i++) {
-		int64_t from = clock_mono_ns(), to = clock_mono_ns();
-
-		if (to > from && to - from < smallest)
-			smallest = to - from;
-	}
-	return (double)smallest / NS_PER_S;
 }
 
 static int run_hook(struct execution *e, const struct bench_command *c, enum bench_extra which, struct error *err)
@@ -297,7 +282,7 @@ int bench_execute(struct bench *b, const struct bench_execution *x, struct error
 
 	if (bench_output_init(&output, err) < 0)
 		return -1;
-	b->clock_s = clock_step_s();
+	b->clock_s = (double)clock_step_ns() / NS_PER_S;
 	got = set_up(&e, err);
 	if (got == 0) {
 		enum trial_stop stop = run_trial(&e, err);

@@ -1,4 +1,4 @@
-// A region's scope ends with an exception, and with each frame that it passes.
+// A region's scope ends with an exception, and with each frame that it passes; a block that is measured, too.
 #include <assay.h>
 
 #include <cstdio>
@@ -12,6 +12,23 @@ static void thrower(int depth)
 	thrower(depth - 1);
 }
 
+static bool measure_until_thrown()
+{
+	assay_timing timing;
+	int made = 0;
+
+	try {
+		ASSAY_MEASURE(&timing, NULL)
+		{
+			if (++made == 120)
+				throw std::runtime_error("thrown");
+		}
+	} catch (const std::runtime_error &) {
+		return timing.repeat == 2 && timing.number == 50;
+	}
+	return false;
+}
+
 int main()
 {
 	ASSAY_SCOPE("main");
@@ -22,5 +39,5 @@ int main()
 			ASSAY_SCOPE("caught");
 		}
 	}
-	return 0;
+	return measure_until_thrown() ? 0 : 1;
 }

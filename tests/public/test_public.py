@@ -15,6 +15,8 @@ from need import need
 
 CONSUMER = ROOT / "tests" / "public" / "consumer.c"
 REGIONS = ROOT / "tests" / "public" / "regions.c"
+GRAPH = ROOT / "tests" / "public" / "graph.c"
+MEASURE = ROOT / "tests" / "public" / "measure.c"
 EXCEPTIONS = ROOT / "tests" / "public" / "exceptions.cc"
 LIBRARY = BUILD / "libassay.so"
 SILENT = "0.1.0 -1 nothing is being recorded: ASSAY_MARKERS is not set\n"
@@ -83,6 +85,17 @@ def test_disabled_regions_leave_nothing_in(compiler, language, standard, tmp_pat
     assert not [name for name in used if name.startswith("assay")]
 
 
+@STANDARDS
+@pytest.mark.parametrize("more", [[], ["-DASSAY_DISABLE"]])
+def test_functions_and_blocks_are_timed_in(compiler, language, standard, more, tmp_path):
+    compile_strictly(compiler, language, standard, MEASURE, tmp_path / "measure", "-O2", *more)
+    calls, verdicts, warning = run(tmp_path / "measure", BUILD).splitlines()
+    # 10 batches of 50 and the warm-up; a block left in its 7th and one in its 120th execution, after 2 batches.
+    assert calls == "0 501 501 7 120 2"
+    assert verdicts == "1 1", "a value that is kept takes time, one that is not does not"
+    assert warning.startswith("it takes no longer than an empty loop")
+
+
 @pytest.mark.parametrize("standard", ["c++98", "c++20"])
 def test_exceptions_end_regions(standard, tmp_path):
     compile_strictly("c++", "c++", standard, EXCEPTIONS, tmp_path / "exceptions")
@@ -98,10 +111,32 @@ def test_exceptions_end_regions(standard, tmp_path):
     assert struct.unpack_from("10Q", data, 512 + 40) == (0,) * 10
 
 
+@STANDARDS
+def test_calls_are_profiled_from_within_in(compiler, language, standard, tmp_path):
+    compile_strictly(compiler, language, standard, GRAPH, tmp_path / "graph", "-O1", "-g", "-finstrument-functions")
+    env = environment({"LD_LIBRARY_PATH": str(BUILD), "ASSAY_PROGRAM": str(BUILD / "assay")})
+    printed = output(tmp_path / "graph", tmp_path / "saved.graph", env=env).splitlines()
+    assert printed == ["work 1 1 0 1", "calls 1000", "2 2", "1 0", "1", "nested -1"]
+
+
+def test_profiling_without_the_program_says_what_is_missing(tmp_path):
+    compile_strictly("cc", "c", "c17", GRAPH, tmp_path / "graph", "-O1", "-finstrument-functions")
+    env = environment({"LD_LIBRARY_PATH": str(BUILD), "ASSAY_PROGRAM": "/nonexistent/assay", "TMPDIR": str(tmp_path)})
+    done = subprocess.run([tmp_path / "graph", tmp_path / "saved.graph"], env=env, capture_output=True, text=True,
+                          check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == ("1000: the program assay, which finds the names of functions, could not be run: install it, "
+                           "or set ASSAY_PROGRAM to its path\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["graph"]
+
+
 def test_the_library_exports_what_the_header_declares_and_nothing_else():
-    header = re.sub(r"/\*.*?\*/", "", (ROOT / "include/assay.h").read_text().split("#else /* ASSAY_DISABLE")[0],
-                    flags=re.S)
+    headers = (ROOT / "include/assay.h").read_text().split("#else /* ASSAY_DISABLE")[0]
+    headers += "".join(path.read_text() for path in (ROOT / "include").glob("assay_*.h"))
+    header = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
     declared = re.findall(r"^(?:ASSAY_DIRECTLY )?[a-z][^\n{(]*\b(assay_\w+)\([^;{]*\);", header, flags=re.M)
+    # What the compiler calls in programs that are built with -finstrument-functions.
+    declared += ["__cyg_profile_func_enter", "__cyg_profile_func_exit"]
     assert sorted(symbols("--defined-only")) == sorted(declared)
 
 
@@ -109,7 +144,7 @@ def test_the_library_needs_the_c_library_only():
     if sanitizers():
         pytest.skip("plain-build: a sanitizer's library needs its runtime, too")
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", LIBRARY))
-    assert [name for name in needed if not name.startswith(("libc.so", "ld-linux", "ld64"))] == []
+    assert [name for name in needed if not name.startswith(("libc.so", "libm.so", "ld-linux", "ld64"))] == []
 
 
 def test_an_installed_library_is_found_by_pkg_config(tmp_path):
