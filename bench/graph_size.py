@@ -2,6 +2,7 @@
 """Makes huge profiles and runs `assay tree` on them; graph-size.sh runs it. See docs/benchmarks.md."""
 
 import argparse
+import multiprocessing
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ import tempfile
 
 CALLS = 10  # of other functions by each one
 SEED = 8
+SECONDS, MIB = 10, 1024  # the goal
 CHUNK = 10_000  # functions that are written at once
 
 STYLES = {
@@ -36,14 +38,14 @@ def seconds(number):
 
 def write_callgrind(out, functions):
     out.write("# callgrind format\nversion: 1\ncreator: graph_size.py\npositions: line\nevents: Ir\n")
-    named = set()
+    numbers = {}
     lines = []
 
     def name(function):
-        if function in named:
-            return f"({function + 1})"
-        named.add(function)
-        return f"({function + 1}) function_{function}"
+        if function in numbers:
+            return f"({numbers[function]})"
+        numbers[function] = len(numbers) + 1
+        return f"({numbers[function]}) function_{function}"
 
     out.write("fl=(1) program.c\n")
     for function, called in callees(functions):
@@ -59,10 +61,10 @@ def write_graph(out, functions):
     out.write(f"nodes\t{functions}\n")
     for f in range(functions):
         out.write(f"n\tprogram.c\t{f % 5000 + 1}\tfunction_{f}\t-\t3\t3\t{seconds(f):.15g}\t{2 * seconds(f):.15g}\n")
-    edges = [(f, c) for f, called in callees(functions) for c in sorted(set(called))]
-    out.write(f"edges\t{len(edges)}\n")
-    for caller, callee in edges:
-        out.write(f"e\t{caller}\t{callee}\t1\t2\t{seconds(callee):.15g}\t{seconds(caller + callee):.15g}\n")
+    out.write(f"edges\t{sum(len(set(called)) for _, called in callees(functions))}\n")
+    for f, called in callees(functions):
+        for c in sorted(set(called)):
+            out.write(f"e\t{f}\t{c}\t1\t2\t{seconds(c):.15g}\t{seconds(f + c):.15g}\n")
     out.write("ways\t0\nend\n")
 
 
@@ -98,23 +100,37 @@ def write_pstats(out, functions):
     out.write(b"".join(parts) + b"0")
 
 
+def make(name, path, functions):
+    """In a process of its own: what a child's parent once needed would count as the child's memory."""
+    write, mode = WRITERS[name]
+    with open(path, mode) as out:
+        write(out, functions)
+
+
 WRITERS = {"pstats": (write_pstats, "wb"), "callgrind": (write_callgrind, "w"), "graph": (write_graph, "w")}
+
+
+def fail(sentence):
+    print(f"graph-size: {sentence}", file=sys.stderr)
+    sys.exit(3)
 
 
 def measured(command):
     """Seconds on the clock, seconds of CPU time and MiB at the most of a command, which must succeed."""
     begin = os.times().elapsed
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        sys.exit(f"graph_size.py: {' '.join(command)}: exit status {child.returncode}")
+        fail(f"{' '.join(command)}: exit status {child.returncode}")
     return os.times().elapsed - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def show(what, command):
+def show(what, command, goals=False):
     wall, cpu, peak = measured(command)
-    print(f"{what:34} {wall:8.1f} s {cpu:8.1f} s CPU {peak:8.0f} MiB", flush=True)
+    missed = [name for name, met in (("time", wall <= SECONDS), ("memory", peak <= MIB)) if not met]
+    verdict = "" if not goals else f"  missed: {', '.join(missed)}" if missed else "  met"
+    print(f"{what:30} {wall:8.1f} s {cpu:8.1f} s CPU {peak:8.0f} MiB{verdict}", flush=True)
 
 
 def options_of(style):
@@ -124,33 +140,36 @@ def options_of(style):
     return ["--format", "flat"] if layout == "flat" else []
 
 
-def measure(assay, name, path, others):
+def measure(assay, name, path, peers):
     size = os.path.getsize(path) / 2**20
     print(f"{name}: {size:.0f} MiB")
     for style in STYLES[name]:
-        show(f"  assay tree, {style}", [assay, "tree", path] + options_of(style))
-    if others and name == "pstats":
+        show(f"  assay tree, {style}", [assay, "tree", path] + options_of(style), True)
+    if peers and name == "pstats":
         show("  Python's pstats", [sys.executable, "-c", PSTATS, path])
-    if others and name == "callgrind" and shutil.which("callgrind_annotate"):
+    if peers and name == "callgrind" and shutil.which("callgrind_annotate"):
         show("  callgrind_annotate", ["callgrind_annotate", path])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("assay")
-    parser.add_argument("--functions", type=int, default=1_000_000)
+    parser.add_argument("--build", required=True, metavar="DIR", help="where assay was built")
+    parser.add_argument("--functions", type=int, default=1_000_000, help="each of which calls ten others")
     parser.add_argument("--only", choices=sorted(WRITERS), action="append", help="this input (may be repeated)")
-    parser.add_argument("--others", action="store_true", help="beside Python's pstats and callgrind_annotate")
+    parser.add_argument("--no-peers", action="store_true", help="without Python's pstats and callgrind_annotate")
     parser.add_argument("--keep", metavar="DIR", help="make the files there, or take those that are there")
     args = parser.parse_args()
+    print(f"goal: {SECONDS} s on a quiet machine, {MIB} MiB")
     with tempfile.TemporaryDirectory(prefix="assay-graph-size-") as temporary:
         for name in args.only or WRITERS:
-            write, mode = WRITERS[name]
             path = os.path.join(args.keep or temporary, f"{name}-{args.functions}")
             if not os.path.exists(path):
-                with open(path, mode) as out:
-                    write(out, args.functions)
-            measure(args.assay, name, path, args.others)
+                child = multiprocessing.Process(target=make, args=(name, path, args.functions))
+                child.start()
+                child.join()
+                if child.exitcode:
+                    fail(f"{path} cannot be made")
+            measure(os.path.join(args.build, "assay"), name, path, not args.no_peers)
             if not args.keep:
                 os.unlink(path)
 

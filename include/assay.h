@@ -68,6 +68,9 @@ struct assay_options {
 #define ASSAY_DIRECTLY
 #endif
 
+/* What stands in this file is none of the program's functions, which -finstrument-functions has recorded. */
+#define ASSAY_UNRECORDED __attribute__((no_instrument_function))
+
 /* "0.1.0": the version of the library that is loaded. A constant; never NULL. */
 const char *assay_version(void);
 
@@ -201,23 +204,23 @@ class assay_scope
 	assay_scope &operator=(const assay_scope &);
 
 public:
-	explicit assay_scope(struct assay_region *region) : region_(region)
+	ASSAY_UNRECORDED explicit assay_scope(struct assay_region *region) : region_(region)
 	{
 		assay_region_begin(region);
 	}
-	~assay_scope()
+	ASSAY_UNRECORDED ~assay_scope()
 	{
 		assay_region_end(region_);
 	}
 };
 #define ASSAY_SCOPE_OF_(region, variable) assay_scope variable(region)
 #else
-static inline struct assay_region *assay_scope_begin(struct assay_region *region)
+ASSAY_UNRECORDED static inline struct assay_region *assay_scope_begin(struct assay_region *region)
 {
 	assay_region_begin(region);
 	return region;
 }
-static inline void assay_scope_end(struct assay_region **region)
+ASSAY_UNRECORDED static inline void assay_scope_end(struct assay_region **region)
 {
 	assay_region_end(*region);
 }

@@ -44,6 +44,8 @@ int assay_graph_write(const struct assay_graph *graph, const char *path); /* rep
 
 size_t assay_graph_nodes(const struct assay_graph *graph);
 size_t assay_graph_root(const struct assay_graph *graph); /* (size_t)-1: no node */
+/* The `index`th of what a reader must be told (calls that were not recorded, and why); NULL: there are not so many. */
+const char *assay_graph_note(const struct assay_graph *graph, size_t index);
 /* Both fill *ret and return 0, or -1 where there is no such node or call. */
 int assay_graph_node_at(const struct assay_graph *graph, size_t node, struct assay_graph_node *ret);
 /* The `index`th call of a node: from its callers (`down` 0), or to what it calls. */
@@ -57,7 +59,7 @@ enum assay_graph_sort { ASSAY_GRAPH_BY_LINE, ASSAY_GRAPH_BY_TIME, ASSAY_GRAPH_BY
 struct assay_graph_view {
 	enum assay_graph_format format;
 	enum assay_graph_sort sort;
-	/* Whether to show a node; edge: the call that leads there, NULL: a root. NULL: all. */
+	/* Whether to show a node; edge: the call that leads there, NULL: a root. NULL: all, as FLAT does anyway. */
 	int (*keep)(void *context, const struct assay_graph_node *node, const struct assay_graph_edge *edge);
 	void *context;
 	int width; /* of the names' column, 0: 60 */

@@ -80,8 +80,10 @@ void assay_measurement_end(struct assay_measurement *m);
 #ifdef __GNUC__
 
 /* ASSAY_KEEP(x) evaluates x once and keeps its value: the compiler has to make it, in a register or in memory. What it
- * can reckon while it compiles, it still may: cos(0.5) is a constant, cos of a volatile variable is not.
- * ASSAY_CLOBBER(): all memory may have been read and written here. Neither costs an instruction by itself. */
+ * can reckon while it compiles, it still may: cos(0.5) may be a constant.
+ * ASSAY_HIDE(x) is x, evaluated once, as a value that the compiler knows nothing of: cos(ASSAY_HIDE(0.5)) is reckoned
+ * when the program runs. Of an array it is the pointer.
+ * ASSAY_CLOBBER(): all memory may have been read and written here. None costs more than an instruction that moves x. */
 #if defined(__SSE2__)
 #define ASSAY_ANYWHERE_ "rxm"
 #elif defined(__aarch64__)
@@ -89,6 +91,7 @@ void assay_measurement_end(struct assay_measurement *m);
 #else
 #define ASSAY_ANYWHERE_ "rm"
 #endif
+#define ASSAY_SOMEWHERE_ "+" ASSAY_ANYWHERE_
 #define ASSAY_CLOBBER() __asm__ __volatile__("" : : : "memory")
 #ifdef __cplusplus
 template <class T> __attribute__((always_inline)) inline void assay_keep_(const T &value)
@@ -96,6 +99,12 @@ template <class T> __attribute__((always_inline)) inline void assay_keep_(const 
 	__asm__ __volatile__("" : : ASSAY_ANYWHERE_(value) : "memory");
 }
 #define ASSAY_KEEP(x) assay_keep_(x)
+template <class T> __attribute__((always_inline)) inline T assay_hide_(T value)
+{
+	__asm__ __volatile__("" : ASSAY_SOMEWHERE_(value));
+	return value;
+}
+#define ASSAY_HIDE(x) assay_hide_(x)
 #else
 /* The comma makes a pointer of an array, and a value of a const variable. */
 #define ASSAY_KEEP(x) \
@@ -103,6 +112,12 @@ template <class T> __attribute__((always_inline)) inline void assay_keep_(const 
 		__typeof__(((void)0, (x))) assay_kept_ = (x); \
 		__asm__ __volatile__("" : : ASSAY_ANYWHERE_(assay_kept_) : "memory"); \
 	} while (0)
+#define ASSAY_HIDE(x) \
+	__extension__({ \
+		__typeof__(((void)0, (x))) assay_hidden_ = (x); \
+		__asm__ __volatile__("" : ASSAY_SOMEWHERE_(assay_hidden_)); \
+		assay_hidden_; \
+	})
 #endif
 
 /* Times a block, in place: ASSAY_MEASURE(&timing, &options) { work(); }. Options may be NULL. No call per execution;

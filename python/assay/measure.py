@@ -1,6 +1,8 @@
 """How long a statement takes: Python's own timer makes the loops, libassay the figures."""
 import ctypes
+import inspect
 import math
+import operator
 import sys
 from timeit import Timer
 
@@ -8,6 +10,23 @@ from . import _library
 
 _FIGURES = ("average", "deviation", "min_exec", "max_exec", "repeat", "number", "ttime", "median", "low", "high",
             "confidence", "p05", "p25", "p75", "p95")
+
+_REPEAT_MOST = 1_000_000  # the library's
+
+
+def _count(name, value):
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} has to be a whole number and is {value!r}") from None
+
+
+def _size(values):
+    """Of an array its first dimension, else the length; None: it has neither."""
+    try:
+        return values.shape[0] if hasattr(values, "shape") else len(values)
+    except (TypeError, IndexError):
+        return None
 
 
 def _batches_of_time(timer, max_time):
@@ -55,12 +74,18 @@ def measure_time(stmt, context=None, repeat=10, number=50, warmup=1, div_by_numb
     """
     if not isinstance(stmt, str) and not callable(stmt):
         raise TypeError(f"stmt has to be a string or callable and is a {type(stmt).__name__}")
+    if inspect.iscoroutinefunction(stmt):
+        raise TypeError("stmt is an async function, whose call only makes a coroutine: "
+                        "measure lambda: asyncio.run(function())")
     if max_time is not None and not div_by_number:
         raise ValueError("div_by_number must be True where max_time is given")
     if max_time is not None and not math.isfinite(max_time):
         raise ValueError(f"max_time has to be a number of seconds and is {max_time}")
+    repeat, number, warmup = _count("repeat", repeat), _count("number", number), _count("warmup", warmup)
     if max_time is None and (repeat < 1 or number < 1):
         raise ValueError(f"repeat and number have to be at least 1 and are {repeat} and {number}")
+    if max_time is None and repeat > _REPEAT_MOST:
+        raise ValueError(f"repeat is {repeat}; there are at most {_REPEAT_MOST:,} batches")
     context = {} if context is None else context
     timer = Timer(stmt, globals=context) if isinstance(stmt, str) else Timer(stmt)
     warmup_time = timer.timeit(warmup) if warmup > 0 else 0.0
@@ -70,11 +95,11 @@ def measure_time(stmt, context=None, repeat=10, number=50, warmup=1, div_by_numb
         batches = _batches_of_time(timer, max_time)
     options = _library.MeasureOptions(div_by_number=bool(div_by_number), max_time=0 if max_time is None else 1)
     result, warnings = _figures(batches, options)
-    if "values" in context:
-        values = context["values"]
-        result["size"] = values.shape[0] if hasattr(values, "shape") else len(values)
-    else:
+    size = _size(context["values"]) if "values" in context else None
+    if size is None:
         result["context_size"] = sys.getsizeof(context)
+    else:
+        result["size"] = size
     result["warmup_time"] = warmup_time
     result["warnings"] = warnings
     return result

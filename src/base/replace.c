@@ -50,9 +50,13 @@ int replacement_open(struct replacement *r, const char *path, struct error *err)
 	r->path = real ? real : strdup(path);
 	if (!r->path)
 		return error_set(err, "%s: out of memory", path);
-	if (real && stat(real, &st) < 0)
-		return error_set(err, "%s: %s", path, strerror(errno));
-	fd = S_ISREG(st.st_mode) ? open_beside(r, st.st_mode & 0777) : open(real, O_WRONLY | O_CLOEXEC);
+	/* A descriptor's link in /proc may name what has no path, as a pipe. */
+	if (stat(path, &st) < 0) {
+		if (real)
+			return error_set(err, "%s: %s", path, strerror(errno));
+		st.st_mode = S_IFREG | 0666;
+	}
+	fd = S_ISREG(st.st_mode) ? open_beside(r, st.st_mode & 0777) : open(r->path, O_WRONLY | O_CLOEXEC);
 	r->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!r->out) {
 		error_set(err, "%s: %s", path, strerror(errno));

@@ -94,11 +94,6 @@ static double or_default(double value, double fallback)
 	return isnan(value) ? fallback : value;
 }
 
-static int whole(const char *name, double value, struct error *err)
-{
-	return value == floor(value) ? 0 : error_set(err, "option '--%s': %g is no whole number", name, value);
-}
-
 static size_t pairs_of(const struct matrix_args *a)
 {
 	bool fixed = a->order && strcmp(a->order, "random") != 0;
@@ -138,9 +133,9 @@ int matrix_args_plan(const struct matrix_args *a, char **words, struct matrix_pl
 	if (strcmp(ret->sides[0].name, ret->sides[1].name) == 0)
 		return error_set(err, "--a and --b: both sides are called '%s': give them different names",
 				 typed_show(ret->sides[0].name, strlen(ret->sides[0].name)).text);
-	if ((!isnan(a->pairs) && whole("pairs", a->pairs, err) < 0) ||
-	    (!isnan(a->warmup) && whole("warmup", a->warmup, err) < 0) ||
-	    (!isnan(a->seed) && whole("seed", a->seed, err) < 0))
+	if ((!isnan(a->pairs) && options_whole("pairs", a->pairs, err) < 0) ||
+	    (!isnan(a->warmup) && options_whole("warmup", a->warmup, err) < 0) ||
+	    (!isnan(a->seed) && options_whole("seed", a->seed, err) < 0))
 		return -1;
 	if (a->confidence >= 1 && a->confidence < 50)
 		return error_set(err, "option '--confidence': %g is no percentage of 50 or more, and no share below 1",

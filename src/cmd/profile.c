@@ -2,7 +2,6 @@
  * or of a finished run. */
 #include "cmd/command.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,8 +126,8 @@ static int execute(struct profile_args *a, char **command, struct error *err)
 
 	if (run_options_check(&a->run, &hz, err) < 0)
 		return -1;
-	if (a->hz > floor(a->hz))
-		return error_set(err, "option '--hz': %g is no whole number", a->hz);
+	if (options_whole("hz", a->hz, err) < 0)
+		return -1;
 	if (hz && a->hz >= 0)
 		return error_set(err, "options '--hz' and '--cpu-profile' say the same: give one of them");
 	hz = hz ? hz : a->hz >= 0 ? (unsigned)a->hz : SAMPLING_HZ_DEFAULT;
@@ -160,9 +159,7 @@ static int check(const struct profile_args *a, bool live, bool comparing, struct
 	if (comparing && a->confidence >= 1 && a->confidence < 50)
 		return error_set(err, "option '--confidence': %g is no percentage of 50 or more, and no share below 1",
 				 a->confidence);
-	if (a->top > floor(a->top))
-		return error_set(err, "option '--top': %g is no whole number", a->top);
-	return 0;
+	return options_whole("top", a->top, err);
 }
 
 /* "diff A B" compares; "diff" alone is a run directory of that name. */

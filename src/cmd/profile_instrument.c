@@ -178,9 +178,9 @@ int profile_instrument_show(const struct profile_args *a, const char *path, stru
 		return -1;
 	if (a->json)
 		return put_json(a, &graph, false, err) < 0 ? -1 : EXIT_DONE;
-	for (size_t i = 0; i < graph.note_count; i++)
-		fprintf(stderr, "assay profile: %s\n", graph.notes[i]);
 	if (a->run.quiet)
 		return EXIT_DONE;
+	for (size_t i = 0; i < graph.note_count; i++)
+		fprintf(stderr, "assay profile: %s\n", graph.notes[i]);
 	return print_tree(&graph, stdout, STDOUT_FILENO, err) < 0 ? -1 : EXIT_DONE;
 }

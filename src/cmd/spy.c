@@ -75,6 +75,7 @@ static void watch_init(struct watch *w, const struct spy_args *args)
 	spy_result_init(&w->result);
 	w->outputs.csv = args->csv;
 	w->outputs.plot = args->plot;
+	w->outputs.json = args->json && *args->json ? args->json : NULL;
 	w->outputs.delay_ns = llround(args->delay_s * 1e9);
 	w->subject = (struct spy_subject){.name = w->name, .delay_ns = w->outputs.delay_ns, .status = -1};
 	w->name[0] = w->unwatched.text[0] = '\0';
@@ -107,14 +108,11 @@ static int64_t until(const struct spy_args *a)
 	return a->until_s > 0 ? clock_mono_ns() + llround(a->until_s * 1e9) : 0;
 }
 
-static int put_json(const struct watch *w, struct error *err)
+static int print_json(const struct watch *w, struct error *err)
 {
 	CLEANUP(json_cleanup) json_t *root = spy_json(&w->result, &w->subject);
-	CLEANUP(free_cleanup) char *text = NULL;
+	CLEANUP(free_cleanup) char *text = root ? json_print(root) : NULL;
 
-	if (root && *w->args->json)
-		return json_write_file(w->args->json, root, err);
-	text = root ? json_print(root) : NULL;
 	if (!text)
 		return error_set(err, "out of memory");
 	printf("%s\n", text); /* main() looks whether it was really written */
@@ -125,19 +123,19 @@ static int put_json(const struct watch *w, struct error *err)
 static int answer(struct watch *w, FILE *out)
 {
 	CLEANUP(buf_release) struct buf text;
-	bool json_only = out == stdout && w->args->json && !*w->args->json;
+	bool json_printed = w->args->json && !*w->args->json;
 	struct error err;
 	int failed;
 
 	buf_init(&text);
 	spy_outputs_clear(&w->outputs);
-	if (!w->args->quiet && !json_only) {
+	if (!w->args->quiet && !(json_printed && out == stdout)) {
 		spy_text(&w->result, &w->subject, terminal_has_colour(fileno(out)), terminal_columns(fileno(out)),
 			 &text);
 		fwrite(text.text, 1, text.length, out);
 	}
 	failed = spy_outputs_finish(&w->outputs, &w->result, &w->subject);
-	if (w->args->json && put_json(w, &err) < 0) {
+	if (json_printed && print_json(w, &err) < 0) {
 		fprintf(stderr, "assay spy: --json: %s\n", err.text);
 		failed++;
 	}

@@ -214,8 +214,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	leave_host();
-	if (host != job.host)
+	if (host != job.host) {
+		/* Or it has ended, and nobody reads this. */
+		tell(SPY_WIRE_FAILED, "the program has left its pid namespace (unshare), so that no process that it "
+				      "starts can see it");
 		return 3;
+	}
 	/* The host waits for us, not for the child: it shall have no child that it did not make. */
 	child = fork();
 	if (child < 0)

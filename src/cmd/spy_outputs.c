@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "cmd/options.h"
 #include "cmd/terminal.h"
 
@@ -17,13 +18,32 @@ void spy_outputs_init(struct spy_outputs *o)
 {
 	*o = (struct spy_outputs){.peak = -1};
 	replacement_init(&o->csv_file);
+	replacement_init(&o->plot_file);
+	replacement_init(&o->json_file);
 	course_init(&o->course);
 }
 
 void spy_outputs_release(struct spy_outputs *o)
 {
 	replacement_release(&o->csv_file);
+	replacement_release(&o->plot_file);
+	replacement_release(&o->json_file);
 	course_release(&o->course);
+}
+
+static int check_names(const struct spy_outputs *o, struct error *err)
+{
+	const struct {
+		const char *option, *path;
+	} files[] = {{"--plot", o->plot}, {"--csv", o->csv}, {"--json", o->json}};
+	const size_t count = sizeof files / sizeof *files;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i + 1; k < count; k++)
+			if (files[i].path && files[k].path && strcmp(files[i].path, files[k].path) == 0)
+				return error_set(err, "options '%s' and '%s' name the same file, %s", files[i].option,
+						 files[k].option, files[i].path);
+	return 0;
 }
 
 int spy_outputs_check(struct spy_outputs *o, struct error *err)
@@ -31,17 +51,21 @@ int spy_outputs_check(struct spy_outputs *o, struct error *err)
 	if (o->plot && !plot_memory_format(o->plot, &o->format))
 		return error_set(err, "option '--plot': '%s' has no extension that tells the format (.svg, .pdf, .png)",
 				 typed_show(o->plot, strlen(o->plot)).text);
-	if (o->plot && o->csv && strcmp(o->plot, o->csv) == 0)
-		return error_set(err, "options '--plot' and '--csv' name the same file, %s", o->plot);
-	return 0;
+	return check_names(o, err);
+}
+
+static int open_file(struct replacement *file, const char *option, const char *path, struct error *err)
+{
+	return path && replacement_open(file, path, err) < 0 ? error_prefix(err, option) : 0;
 }
 
 int spy_outputs_open(struct spy_outputs *o, struct error *err)
 {
 	char version[64];
 
-	if (o->csv && replacement_open(&o->csv_file, o->csv, err) < 0)
-		return error_prefix(err, "--csv");
+	if (open_file(&o->csv_file, "--csv", o->csv, err) < 0 || open_file(&o->plot_file, "--plot", o->plot, err) < 0 ||
+	    open_file(&o->json_file, "--json", o->json, err) < 0)
+		return -1;
 	if (o->plot) {
 		o->on = canvas_load(version, sizeof version, err);
 		if (!o->on)
@@ -73,11 +97,12 @@ static void add_point(struct spy_outputs *o, const struct spy_sample *s)
 static void show(struct spy_outputs *o, const struct spy_sample *s)
 {
 	CLEANUP(buf_release) struct buf line;
-	size_t columns = terminal_columns(STDERR_FILENO);
+	size_t columns = terminal_width(STDERR_FILENO);
 
 	buf_init(&line);
 	buf_puts(&line, "\r\033[K");
-	spy_live(s, o->begin, o->peak, columns ? columns - 1 : 0, &line); /* the last column may wrap */
+	/* The last column may wrap. */
+	spy_live(s, o->begin, o->peak, columns > 1 ? columns - 1 : columns, &line);
 	fwrite(line.text, 1, line.length, stderr);
 	fflush(stderr);
 	o->live_shown = s->t;
@@ -111,16 +136,26 @@ static int draw(struct spy_outputs *o, const struct spy_result *result, const st
 		struct error *err)
 {
 	const struct plot_memory figure = {result, subject, &o->course};
-	CLEANUP(replacement_release) struct replacement file;
 
-	replacement_init(&file);
 	if (*o->course_error.text) {
 		*err = o->course_error;
 		return -1;
 	}
-	if (replacement_open(&file, o->plot, err) < 0 || plot_memory_draw(&figure, o->on, o->format, file.out, err) < 0)
+	if (plot_memory_draw(&figure, o->on, o->format, o->plot_file.out, err) < 0)
 		return -1;
-	return replacement_commit(&file, err);
+	return replacement_commit(&o->plot_file, err);
+}
+
+static int put_json(struct spy_outputs *o, const struct spy_result *result, const struct spy_subject *subject,
+		    struct error *err)
+{
+	CLEANUP(json_cleanup) json_t *root = spy_json(result, subject);
+	CLEANUP(free_cleanup) char *text = root ? json_print(root) : NULL;
+
+	if (!text)
+		return error_set(err, "out of memory");
+	fprintf(o->json_file.out, "%s\n", text);
+	return replacement_commit(&o->json_file, err);
 }
 
 int spy_outputs_finish(struct spy_outputs *o, const struct spy_result *result, const struct spy_subject *subject)
@@ -136,6 +171,10 @@ int spy_outputs_finish(struct spy_outputs *o, const struct spy_result *result, c
 	}
 	if (o->plot && draw(o, result, subject, &err) < 0) {
 		fprintf(stderr, "assay spy: --plot: %s\n", err.text);
+		failed++;
+	}
+	if (o->json && put_json(o, result, subject, &err) < 0) {
+		fprintf(stderr, "assay spy: --json: %s\n", err.text);
 		failed++;
 	}
 	return failed;

@@ -9,11 +9,11 @@
 #include "report/plot_memory.h"
 
 struct spy_outputs {
-	const char *csv, *plot; /* paths; NULL: none; borrowed */
+	const char *csv, *plot, *json; /* paths; NULL: none; borrowed */
 	int64_t delay_ns;
 	bool live;              /* standard error is a terminal, and the line is wanted */
 	/* The rest is its own. */
-	struct replacement csv_file;
+	struct replacement csv_file, plot_file, json_file;
 	const struct canvas_plugin *on;
 	enum canvas_format format;
 	struct course course;
@@ -38,7 +38,7 @@ void spy_outputs_sample(void *context, const struct spy_sample *s);
 /* Removes the live line from the terminal. */
 void spy_outputs_clear(const struct spy_outputs *o);
 
-/* Puts the files in their places. Both are tried; each failure is said on stderr. Returns how many failed. */
+/* Puts the files in their places. All are tried; each failure is said on stderr. Returns how many failed. */
 int spy_outputs_finish(struct spy_outputs *o, const struct spy_result *result, const struct spy_subject *subject);
 
 #endif

@@ -12,13 +12,20 @@ bool terminal_has_colour(int fd)
 	return isatty(fd) && !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
 }
 
-size_t terminal_columns_within(int fd, size_t most)
+size_t terminal_width(int fd)
 {
 	struct winsize size;
 
-	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+	return ioctl(fd, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
+
+size_t terminal_columns_within(int fd, size_t most)
+{
+	size_t width = terminal_width(fd);
+
+	if (width == 0)
 		return 0;
-	return size.ws_col < 60 ? 60 : size.ws_col > most ? most : size.ws_col;
+	return width < 60 ? 60 : width > most ? most : width;
 }
 
 size_t terminal_columns(int fd)

@@ -8,6 +8,9 @@
 /* The descriptor is a terminal, NO_COLOR is not set, and TERM is not "dumb". */
 bool terminal_has_colour(int fd);
 
+/* The terminal's own width, for a line that must not wrap; 0 where it is none. */
+size_t terminal_width(int fd);
+
 /* How wide lines may be: the terminal's width within [60, 120]; 0 where it is none. */
 size_t terminal_columns(int fd);
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "cmd/interrupt.h"
 #include "cmd/terminal.h"
@@ -14,6 +15,10 @@
 #include "report/timing_report.h"
 #include "trial/bench_words.h"
 #include "trial/timeit.h"
+
+#define CFLAGS "-O2"
+/* GCC reckons cos(0.5) while it compiles, unless the mode of rounding may be another one when the program runs. */
+#define CFLAGS_GCC "-frounding-math"
 
 /* What is behind one call, for as long as it measures. */
 struct session {
@@ -40,7 +45,7 @@ static void session_release(struct session *s)
 
 static int read_words(struct session *s, struct error *err)
 {
-	const char *environment = getenv("CC"), *cflags = s->args->cflags;
+	const char *environment = getenv("CC"), *cflags = s->args->cflags ? s->args->cflags : CFLAGS;
 	const char *cc = s->args->cc ? s->args->cc : environment && *environment ? environment : "cc";
 	CLEANUP(buf_release) struct buf setup;
 
@@ -74,6 +79,7 @@ static int compile_all(struct session *s, const char *statement, struct error *e
 	const struct snippet_compiler c = {
 		.cc = s->cc,
 		.flags = s->cflags,
+		.gcc_flag = a->cflags ? NULL : CFLAGS_GCC,
 		.standard = a->standard,
 		.headers = a->headers.items,
 		.libraries = a->libraries.items,
@@ -155,14 +161,21 @@ static int measure(struct session *s, struct error *err)
 	return got;
 }
 
-static int put_json(const struct timing_report *r, struct error *err)
+/* A file is replaced whole, or left. */
+static int put_json(const char *path, const struct timing_report *r, struct error *err)
 {
 	CLEANUP(json_cleanup) json_t *root = timing_json(r);
 	CLEANUP(free_cleanup) char *printed = root ? json_print(root) : NULL;
+	CLEANUP(buf_release) struct buf text;
 
-	if (!printed)
+	buf_init(&text);
+	buf_printf(&text, "%s\n", printed ? printed : "");
+	if (!printed || text.failed)
 		return error_set(err, "--json: out of memory");
-	puts(printed);
+	if (!*path)
+		fwrite(text.text, 1, text.length, stdout);
+	else if (fs_write_file(path, text.text, text.length, err) < 0)
+		return error_prefix(err, "--json");
 	return 0;
 }
 
@@ -170,6 +183,7 @@ static int put_answer(const struct session *s, const struct timeit_answer *answe
 {
 	CLEANUP(free_cleanup) struct timing_item *items = calloc(s->t.count, sizeof *items);
 	CLEANUP(buf_release) struct buf text;
+	int got = 0;
 	const struct timing_report r = {
 		.items = items,
 		.count = s->t.count,
@@ -187,12 +201,14 @@ static int put_answer(const struct session *s, const struct timeit_answer *answe
 	for (size_t i = 0; i < s->t.count; i++)
 		items[i] = (struct timing_item){s->t.sides[i].label, &answer->timings[i], s->t.sides[i].warmup_s};
 	if (s->args->json)
-		return put_json(&r, err);
+		got = put_json(s->args->json, &r, err);
+	if (s->args->json && !*s->args->json)
+		return got;
 	timing_text(&r, terminal_has_colour(STDOUT_FILENO), &text);
 	if (text.failed)
 		return error_set(err, "out of memory for the answer");
 	fwrite(text.text, 1, text.length, stdout);
-	return 0;
+	return got;
 }
 
 static int status_of(const struct timeit_args *a, const struct bench_answer *answer)
@@ -279,13 +295,14 @@ const struct command cmd_timeit = {
 	.description = "Compiles the STATEMENT into a program and measures it: batches of so many\n"
 		       "executions that the clock is no matter, each in a fresh process, what an empty\n"
 		       "loop takes subtracted. ASSAY_KEEP(x) keeps the compiler from removing what\n"
-		       "nobody uses, ASSAY_CLOBBER() has it write and read memory. With --compare the\n"
-		       "snippets are programs that take turns, and each is judged against the first.",
+		       "nobody uses, ASSAY_HIDE(x) hides from it what x is, ASSAY_CLOBBER() has it write\n"
+		       "and read memory. With --compare the snippets are programs that take turns, and\n"
+		       "each is judged against the first.",
 	.options = timeit_options,
 	.mixed = true,
 	.elsewhere = timeit_options_elsewhere,
-	.examples = "# a function of the C library; volatile: or the compiler reckons it itself\n"
-		    "assay timeit -I math.h -l m -s 'volatile double x = 0.5;' 'ASSAY_KEEP(cos(x))'\n"
+	.examples = "# a function of the C library\n"
+		    "assay timeit -I math.h -l m 'ASSAY_KEEP(cos(0.5))'\n"
 		    "# which is faster?\n"
 		    "assay timeit -I string.h -s 'char a[4096], b[4096]; ASSAY_KEEP(a); ASSAY_KEEP(b)' \\\n"
 		    "    'memcpy(b, a, 4096); ASSAY_CLOBBER()' --compare 'memmove(b, a, 4096); ASSAY_CLOBBER()'\n"

@@ -21,7 +21,8 @@ const struct option timeit_options[] = {
 	{"library-dir", 'L', OPTION_LIST, AT(library_dirs), "DIR", "look for libraries here, too", NULL},
 	{"cc", 0, OPTION_TEXT, AT(cc), "COMMAND", "the compiler; g++ and clang++ take the snippets as C++",
 	 "$CC, or cc"},
-	{"cflags", 0, OPTION_TEXT, AT(cflags), "OPTIONS", "the compiler's options, as one word for your shell", "-O2"},
+	{"cflags", 0, OPTION_TEXT, AT(cflags), "OPTIONS", "the compiler's options, as one word for your shell",
+	 "-O2, and -frounding-math of gcc"},
 	{"std", 0, OPTION_TEXT, AT(standard), "STANDARD", "of the language: c11, gnu17, c++20", "the compiler's"},
 	{"lib", 0, OPTION_LIST, AT(shared), "FILE",
 	 "a shared library, instead of a statement; several of them are compared with the first", NULL},
@@ -41,7 +42,8 @@ const struct option timeit_options[] = {
 	{"margin", 0, OPTION_NUMBER, AT(margin), "PCT", "differences up to this do not matter", "1", NULL, 0, 1000},
 	{"confidence", 0, OPTION_NUMBER, AT(confidence), "PCT", "of the intervals, in percent", "95", NULL, 50, 99.999},
 	{"seed", 0, OPTION_NUMBER, AT(seed), "N", "of the order of the batches", "a new one", NULL, 0, SEED_MAX},
-	{"json", 0, OPTION_FLAG, AT(json), NULL, "print the results as JSON, times in seconds", NULL},
+	{"json", 0, OPTION_MAYBE, AT(json), "FILE",
+	 "print the results as JSON instead, times in seconds, or write them to FILE", NULL},
 	{"fail-on-slower", 0, OPTION_FLAG, AT(fail_on_slower), NULL, "exit with 1 where another one is slower", NULL},
 	{"fail-on-undecided", 0, OPTION_FLAG, AT(fail_on_undecided), NULL, "exit with 4 where one is undecided", NULL},
 	OPTIONS_END,
@@ -56,7 +58,6 @@ const struct option_elsewhere timeit_options_elsewhere[] = {
 };
 
 const struct timeit_args timeit_options_defaults = {
-	.cflags = "-O2",
 	.warmup = -1,
 	.timeout_s = 60,
 	.margin = 1,

@@ -8,8 +8,9 @@ struct timeit_args {
 	/* 0: not given; warmup and seed: below 0 */
 	double number, repeat, warmup, max_time, timeout_s, margin, confidence, seed;
 	const char *each, *cc, *cflags, *standard, *call;
+	const char *json; /* "": standard output */
 	struct option_list setups, headers, libraries, library_dirs, others, shared;
-	bool json, fail_on_slower, fail_on_undecided;
+	bool fail_on_slower, fail_on_undecided;
 };
 
 extern const struct option timeit_options[];

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/replace.h"
 #include "base/spell.h"
 #include "base/utf8.h"
 #include "cmd/notes.h"
@@ -155,11 +155,13 @@ static int find_root(const struct graph *g, const char *text, uint32_t *ret, str
 }
 
 /* Returns the exit status. */
-static int put_reference(const struct tree_args *a, const struct graph *g, uint32_t root, struct buf *out,
-			 struct error *err)
+static int put_reference(const struct tree_args *a, const struct graph *g, uint32_t root, FILE *stream,
+			 struct buf *out, struct error *err)
 {
-	const struct graph_rows_options o = {
-		.start = root, .sort = sort_of(a), .keep = a->all ? NULL : graph_filter_reference};
+	const struct graph_rows_options o = {.start = root,
+					     .sort = sort_of(a),
+					     .keep = a->all ? NULL : graph_filter_reference,
+					     .stream = stream};
 	int width = a->width == NOT_GIVEN ? REFERENCE_WIDTH : (int)a->width, got;
 
 	if (is(a->format, "json"))
@@ -167,11 +169,11 @@ static int put_reference(const struct tree_args *a, const struct graph *g, uint3
 	else if (is(a->format, "rows"))
 		got = graph_reference_rows(g, &o, out, err);
 	else if (is(a->format, "flat"))
-		got = graph_reference_flat(g, out, err);
+		got = graph_reference_flat(g, stream, out, err);
 	else
 		got = graph_reference_text(g, &o, width, out, err);
 	buf_putc(out, '\n');
-	return got < 0 ? EXIT_USAGE : EXIT_DONE;
+	return got == 0 ? EXIT_DONE : ferror(stream) || out->failed ? EXIT_TROUBLE : EXIT_USAGE;
 }
 
 static int put_tree(const struct tree_args *a, const struct graph *g, uint32_t root, struct buf *out, struct error *err)
@@ -205,11 +207,19 @@ static int put_tree(const struct tree_args *a, const struct graph *g, uint32_t r
 static int put_answer(const struct tree_args *a, const char *path, const struct graph *g, uint32_t root)
 {
 	CLEANUP(buf_release) struct buf out;
+	CLEANUP(replacement_release) struct replacement file;
+	FILE *stream = stdout;
 	struct error err;
 	int status;
 
 	buf_init(&out);
-	status = (is_reference(a) ? put_reference : put_tree)(a, g, root, &out, &err);
+	replacement_init(&file);
+	if (a->out) {
+		if (replacement_open(&file, a->out, &err) < 0)
+			return trouble(&err, EXIT_TROUBLE);
+		stream = file.out;
+	}
+	status = is_reference(a) ? put_reference(a, g, root, stream, &out, &err) : put_tree(a, g, root, &out, &err);
 	if (status == EXIT_DONE && out.failed) {
 		error_set(&err, "out of memory for the answer");
 		status = EXIT_TROUBLE;
@@ -218,11 +228,8 @@ static int put_answer(const struct tree_args *a, const char *path, const struct 
 		error_prefix(&err, "%s", path);
 		return trouble(&err, status);
 	}
-	if (!a->out)
-		fwrite(out.text, 1, out.length, stdout); /* main() looks whether it was really written */
-	else if (fs_write_file(a->out, out.text, out.length, &err) < 0)
-		return trouble(&err, EXIT_TROUBLE);
-	return EXIT_DONE;
+	fwrite(out.text, 1, out.length, stream); /* of standard output main() looks whether it was really written */
+	return a->out && replacement_commit(&file, &err) < 0 ? trouble(&err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
 static int show(const struct tree_args *a, const char *path)

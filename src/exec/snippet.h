@@ -24,6 +24,7 @@ struct snippet_text {
 /* Lists end with NULL, and may be NULL. */
 struct snippet_compiler {
 	char *const *cc, *const *flags; /* the words of --cc and --cflags */
+	const char *gcc_flag;           /* one more where it is GCC, under whatever name; NULL: none */
 	const char *standard;           /* NULL: the compiler's own */
 	const char *const *headers, *const *libraries, *const *library_dirs;
 };
@@ -35,6 +36,7 @@ struct snippet_shop {
 	char *folder;             /* NULL: none */
 	size_t programs;          /* made so far, the runner's object not counted */
 	const char *quiet;        /* what keeps the compiler from showing lines of ours; NULL: nothing does */
+	bool is_gcc;              /* the compiler takes what only GCC knows */
 };
 
 /* Takes `timed`, made while this process was small, as borrowed. */

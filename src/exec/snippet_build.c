@@ -85,6 +85,22 @@ static void add_environment(struct words *w)
 	add(w, "", "LC_ALL=C");
 }
 
+/* The first of it, where it is very much. */
+static int read_said(const char *path, struct buf *said, struct error *err)
+{
+	CLEANUP(free_cleanup) char *text = malloc(SAID_MAX + 1);
+	CLEANUP(fd_cleanup) int fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t got;
+
+	if (!text)
+		return error_set(err, "out of memory for what the compiler says");
+	if (fd < 0 || (got = read(fd, text, SAID_MAX)) < 0)
+		return error_set(err, "%s: %s", path, strerror(errno));
+	text[got] = '\0';
+	buf_puts(said, text);
+	return said->failed ? error_set(err, "out of memory for what the compiler says") : 0;
+}
+
 /* Runs it with its words going to a file in the folder. *ret_status: as from wait4. */
 static int run_compiler(const struct snippet_shop *shop, const struct words *words, int *ret_status, struct buf *said,
 			struct error *err)
@@ -118,7 +134,7 @@ static int run_compiler(const struct snippet_shop *shop, const struct words *wor
 	if (shop->stop && *shop->stop)
 		return 1;
 	*ret_status = result.status;
-	return fs_read_file(path, SAID_MAX, said, err);
+	return read_said(path, said, err);
 }
 
 static int explain_end(const struct words *words, int status, struct error *err)
@@ -162,7 +178,7 @@ static int compile_runner(const struct snippet_shop *shop, const struct snippet_
 int snippet_compile_runner(struct snippet_shop *shop, const struct snippet_compiler *c, struct buf *messages,
 			   struct error *err)
 {
-	/* GCC's name of it, clang's, and none. */
+	/* GCC's name of it, which clang refuses; clang's, and none. */
 	static const char *const quiet[] = {"-fno-diagnostics-show-caret", "-fno-caret-diagnostics", NULL};
 	static const struct snippet_text none = {.statement = ""};
 	CLEANUP(buf_release) struct buf said;
@@ -174,6 +190,7 @@ int snippet_compile_runner(struct snippet_shop *shop, const struct snippet_compi
 
 		buf_clear(&said);
 		shop->quiet = quiet[i];
+		shop->is_gcc = i == 0;
 		got = compile_runner(shop, c, &status, &said, err);
 		if (got != 0 || status == 0)
 			return got;
@@ -190,7 +207,9 @@ static void add_library_dirs(struct words *w, const struct snippet_compiler *c)
 		CLEANUP(free_cleanup) char *path = fs_absolute(c->library_dirs[i]);
 
 		add(w, "-L", c->library_dirs[i]);
-		add(w, "-Wl,-rpath,", path ? path : c->library_dirs[i]);
+		/* -Wl would take a name with a comma apart. */
+		add_all(w, "", (const char *const[]){"-Xlinker", "-rpath", "-Xlinker", NULL});
+		add(w, "", path ? path : c->library_dirs[i]);
 	}
 }
 
@@ -207,6 +226,8 @@ static void compile_words(const struct snippet_shop *shop, const struct snippet_
 {
 	add_all(w, "", (const char *const *)c->cc);
 	add_all(w, "", (const char *const *)c->flags);
+	if (c->gcc_flag && shop->is_gcc)
+		add(w, "", c->gcc_flag);
 	if (c->standard)
 		add(w, "-std=", c->standard);
 	add_quiet(w, shop);
@@ -267,6 +288,10 @@ int snippet_compile(struct snippet_shop *shop, const struct snippet_compiler *c,
 	add_in(&start, shop, program);
 	if (start.failed)
 		return error_set(err, "out of memory for the snippet's name");
+	if (!fs_exists(start.items[0])) {
+		error_set(err, "the compiler '%s' made no program of it, and did not say why", c->cc[0]);
+		return SNIPPET_BAD;
+	}
 	*ret_words = start.items;
 	start = (struct words){0};
 	return 0;

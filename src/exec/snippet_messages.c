@@ -10,6 +10,7 @@
 #define LINE_COLUMNS 400
 #define MARK_COLUMNS 200 /* a longer line of the user's is not shown again */
 #define NAMES_MAX 32
+#define ERRORS_SHOWN 20 /* what follows them follows from them, mostly */
 
 /* What the linker was told to have been missing, each name once. */
 struct missing {
@@ -22,14 +23,17 @@ struct speech {
 	size_t errors;
 	char last[LINE_COLUMNS]; /* said before: compilers repeat themselves */
 	struct missing missing;
+	bool outside; /* the setup has what only stands outside of functions */
 	struct buf *out;
 };
 
 static void say(struct speech *s, const char *text)
 {
+	s->errors += strstr(text, "error: ") != NULL;
+	if (s->errors > ERRORS_SHOWN)
+		return;
 	utf8_append_line(s->out, text, LINE_COLUMNS);
 	buf_putc(s->out, '\n');
-	s->errors += strstr(text, "error: ") != NULL;
 }
 
 /* The user's text that a message is about, NULL: none of it. *ret_rest is behind the name. */
@@ -161,6 +165,8 @@ static void hear(struct speech *s, const char *line)
 
 	if (!*line || is_ours(line))
 		return;
+	/* Of functions as GCC's C++ and clang have it, and of headers of C++. */
+	s->outside |= strstr(line, "definition is not allowed here") != NULL;
 	if (text)
 		say_about(s, line, text, name);
 	else if (!hear_linker(s, line))
@@ -199,6 +205,11 @@ size_t snippet_messages(const struct snippet_text *text, const char *folder, con
 		hear(&s, line.text);
 		said += length + (said[length] == '\n');
 	}
+	if (s.errors > ERRORS_SHOWN)
+		buf_printf(out, "(%zu more errors are not shown)\n", s.errors - ERRORS_SHOWN);
 	say_missing(&s);
+	if (s.outside)
+		buf_puts(out, "Functions and headers of C++ stand outside of functions: -I vector, or -I ./mine.h with "
+			      "your own.\n");
 	return s.errors;
 }

@@ -18,6 +18,14 @@ static void put_quoted(struct buf *out, const char *text)
 	buf_putc(out, '"');
 }
 
+/* In a name after #include a backslash is itself, and a quotation mark ends it: angle brackets can have one. */
+static void put_include(struct buf *out, const char *path)
+{
+	bool quoted = strchr(path, '"') != NULL;
+
+	buf_printf(out, "%c%s%c", quoted ? '<' : '"', path, quoted ? '>' : '"');
+}
+
 /* A file that is there, or a path, is the user's, from where he stands; all else is the system's. */
 static void put_header(struct buf *out, const char *name)
 {
@@ -33,7 +41,7 @@ static void put_header(struct buf *out, const char *name)
 		buf_puts(out, name);
 	} else if (fs_exists(name)) {
 		path = fs_absolute(name);
-		put_quoted(out, path ? path : name);
+		put_include(out, path ? path : name);
 	} else {
 		buf_printf(out, "<%s>", name);
 	}
@@ -41,10 +49,11 @@ static void put_header(struct buf *out, const char *name)
 }
 
 /* The user's text has lines of its own: it may end in a comment, or hold directives. The semicolon that may be missing
- * stands in the next line of it: what the compiler misses there is at the end of the text. */
+ * stands behind its next line, which a backslash at its end may take: what the compiler misses there is at the end of
+ * the text. */
 static void put_text(struct buf *out, const char *name, const char *text)
 {
-	buf_printf(out, "#line 1 \"%s\"\n%s\n;\n" OURS, name, text);
+	buf_printf(out, "#line 1 \"%s\"\n%s\n\n;\n" OURS, name, text);
 }
 
 /* Of the two functions one has the user's text, all else is the same. The loop is not left to the optimiser: the empty
@@ -82,11 +91,11 @@ void snippet_source(const struct snippet_text *text, const char *const *headers,
 			put_header(out, headers[i]);
 	buf_puts(out, OURS "#include ");
 	buf_printf(&path, "%s/snippet_runner.h", folder);
-	put_quoted(out, path.text);
+	put_include(out, path.text);
 	buf_clear(&path);
 	buf_printf(&path, "%s/assay_measure.h", folder);
 	buf_puts(out, "\n#include ");
-	put_quoted(out, path.text);
+	put_include(out, path.text);
 	buf_puts(out, "\n#ifdef __clang__\n#define ASSAY_UNROLL _Pragma(\"unroll 4\")\n#else\n"
 		      "#define ASSAY_UNROLL _Pragma(\"GCC unroll 4\")\n#endif\n");
 	put_loop(out, "snippet_empty", text);

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void hidden_free(struct graph_hidden *h)
 		h->blocks = next;
 	}
 	graph_index_release(&h->nodes);
-	graph_index_release(&h->edges);
+	graph_edges_release(&h->edges);
 	graph_index_release(&h->ways);
 	free(h->hashes);
 	free(h->lists);
@@ -54,7 +55,7 @@ void graph_release(struct graph *g)
 	graph_init(g);
 }
 
-/* --- What is equal, for the three indices. --- */
+/* --- What is equal, for the indices of functions and of ways. --- */
 
 uint32_t graph_node_hash(const struct graph_node_key *key)
 {
@@ -77,21 +78,6 @@ static bool same_node(const void *owner, uint32_t item, const void *key)
 	if (n->line != k->line || strcmp(n->name, k->name) != 0 || strcmp(n->file, k->file) != 0)
 		return false;
 	return n->module && k->module ? strcmp(n->module, k->module) == 0 : n->module == k->module;
-}
-
-static uint32_t hash_of_edge(const void *owner, uint32_t item)
-{
-	const struct graph_edge *e = &((const struct graph *)owner)->edges[item];
-
-	return graph_hash_pair(e->caller, e->callee);
-}
-
-static bool same_edge(const void *owner, uint32_t item, const void *key)
-{
-	const struct graph_edge *e = &((const struct graph *)owner)->edges[item];
-	const struct graph_pair_key *k = key;
-
-	return e->caller == k->first && e->callee == k->second;
 }
 
 static uint32_t hash_of_way(const void *owner, uint32_t item)
@@ -119,7 +105,7 @@ struct graph_hidden *graph_hidden(struct graph *g, struct error *err)
 		return NULL;
 	}
 	g->hidden->nodes = (struct graph_index){.hash = hash_of_node, .same = same_node};
-	g->hidden->edges = (struct graph_index){.hash = hash_of_edge, .same = same_edge};
+	graph_edges_init(&g->hidden->edges);
 	g->hidden->ways = (struct graph_index){.hash = hash_of_way, .same = same_way};
 	return g->hidden;
 }
@@ -167,8 +153,7 @@ char *graph_text(struct graph *g, const char *text, size_t length, struct error 
 	return at;
 }
 
-/* Room for one more in an array that the graph owns. */
-static int make_room(void **items, size_t count, size_t *room, size_t size, const char *what, struct error *err)
+int graph_room(void **items, size_t count, size_t *room, size_t size, const char *what, struct error *err)
 {
 	size_t wanted = *room ? 2 * *room : 16;
 	void *larger;
@@ -190,7 +175,7 @@ static int room_for_node(struct graph *g, struct graph_hidden *h, struct error *
 	size_t room = h->node_room;
 	uint32_t *hashes;
 
-	if (make_room((void **)&g->nodes, g->node_count, &room, sizeof *g->nodes, "functions", err) < 0)
+	if (graph_room((void **)&g->nodes, g->node_count, &room, sizeof *g->nodes, "functions", err) < 0)
 		return -1;
 	if (room == h->node_room)
 		return 0;
@@ -270,40 +255,9 @@ int graph_node(struct graph *g, const char *file, size_t file_length, int64_t li
 	return status;
 }
 
-struct graph_edge *graph_edge_new(struct graph *g, uint32_t caller, uint32_t callee, struct error *err)
-{
-	struct graph_hidden *h = graph_hidden(g, err);
-
-	if (!h || make_room((void **)&g->edges, g->edge_count, &h->edge_room, sizeof *g->edges, "calls", err) < 0)
-		return NULL;
-	g->edges[g->edge_count] = (struct graph_edge){.caller = caller, .callee = callee};
-	return &g->edges[g->edge_count++];
-}
-
-struct graph_edge *graph_edge(struct graph *g, uint32_t caller, uint32_t callee, struct error *err)
-{
-	struct graph_hidden *h = graph_hidden(g, err);
-	struct graph_pair_key key = {caller, callee};
-	struct graph_edge *edge;
-	uint32_t found;
-
-	if (!h)
-		return NULL;
-	found = graph_index_find(&h->edges, g, graph_hash_pair(caller, callee), &key);
-	if (found != GRAPH_INDEX_NONE)
-		return &g->edges[found];
-	edge = graph_edge_new(g, caller, callee, err);
-	if (edge && !graph_index_add(&h->edges, g, (uint32_t)(edge - g->edges))) {
-		g->edge_count--;
-		error_set(err, "out of memory for %zu calls", g->edge_count);
-		return NULL;
-	}
-	return edge;
-}
-
 static int new_way(struct graph *g, struct graph_hidden *h, struct graph_way way, struct error *err)
 {
-	if (make_room((void **)&g->ways, g->way_count, &h->way_room, sizeof *g->ways, "stacks", err) < 0)
+	if (graph_room((void **)&g->ways, g->way_count, &h->way_room, sizeof *g->ways, "stacks", err) < 0)
 		return -1;
 	g->ways[g->way_count] = way;
 	if (!graph_index_add(&h->ways, g, (uint32_t)g->way_count))
@@ -337,7 +291,7 @@ struct graph_node *graph_aside(struct graph *g, const char *file, size_t file_le
 	struct graph_node n = {.line = line};
 	void **items = (void **)&g->asides;
 
-	if (!h || make_room(items, g->aside_count, &h->aside_room, sizeof *g->asides, "functions", err) < 0)
+	if (!h || graph_room(items, g->aside_count, &h->aside_room, sizeof *g->asides, "functions", err) < 0)
 		return NULL;
 	n.file = graph_text(g, file, file_length == SIZE_MAX ? strlen(file) : file_length, err);
 	n.name = graph_text(g, name, name_length == SIZE_MAX ? strlen(name) : name_length, err);
@@ -418,13 +372,15 @@ int graph_finish(struct graph *g, struct error *err)
 	if (!h || (g->way_count && graph_figures_of_ways(g, err) < 0))
 		return -1;
 	/* The lists come after: what was needed for building makes room for them. */
-	graph_index_release(&h->edges);
+	graph_edges_release(&h->edges);
 	graph_index_release(&h->ways);
 	if (make_lists(g, h, err) < 0)
 		return -1;
 	g->total = 0;
 	for (size_t i = 0; i < g->node_count; i++)
 		g->total += g->nodes[i].tin;
+	if (!isfinite(g->total))
+		return error_set(err, "its costs add up to more than a number can hold");
 	g->finished = true;
 	return 0;
 }

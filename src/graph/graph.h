@@ -99,7 +99,8 @@ int graph_note(struct graph *g, const char *format, ...) __attribute__((format(p
 
 /* The last call while building. Where there are ways, the figures of nodes and edges are made of them: tin, tall
  * (recursion counted once), nc2 and nc1 (calls into a function that is not on the way already; -1 where calls are not
- * known). Makes the lists of edges of each node. */
+ * known). Makes the lists of edges of each node. Fails where there is no memory, or the costs add up to more than a
+ * number can hold. */
 int graph_finish(struct graph *g, struct error *err);
 
 /* "file:line:function", owned; NULL when out of memory. */

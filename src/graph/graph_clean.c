@@ -154,7 +154,7 @@ static int merge_edges(struct graph *g, struct graph_hidden *h, const uint32_t *
 {
 	size_t count = g->edge_count;
 
-	graph_index_release(&h->edges);
+	graph_edges_release(&h->edges);
 	g->edge_count = 0; /* what is written stands at or before what is read */
 	for (size_t i = 0; i < count; i++) {
 		const struct graph_edge e = g->edges[i];

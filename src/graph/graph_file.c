@@ -14,6 +14,7 @@
 #define VERSION    1
 #define FIELDS_MAX 9
 #define NUMBER_MAX 64
+#define SURE_DIGITS 15 /* of these, a whole number is exact as a double */
 #define NO_MODULE  "-"
 
 /* One line, cut at its tabs. */
@@ -104,11 +105,41 @@ static int take_number(struct reading *r, size_t field, char text[NUMBER_MAX])
 	return 0;
 }
 
+/* The digits of a field as a whole number, and how many stand behind a point. False where it is anything else, or has
+ * more than 15 digits: what is longer, or written otherwise, is for base/parse. */
+static bool take_digits(const struct reading *r, size_t field, uint64_t *ret, unsigned *ret_places)
+{
+	const char *text = r->fields[field];
+	const size_t length = r->lengths[field];
+	size_t point = length;
+
+	if (length == 0 || length > SURE_DIGITS || text[0] == '.' || text[length - 1] == '.')
+		return false;
+	*ret = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] >= '0' && text[i] <= '9')
+			*ret = *ret * 10 + (uint64_t)(text[i] - '0');
+		else if (text[i] == '.' && point == length)
+			point = i;
+		else
+			return false;
+	}
+	*ret_places = point < length ? (unsigned)(length - 1 - point) : 0;
+	return true;
+}
+
 static int take_count(struct reading *r, size_t field, int64_t least, int64_t most, int64_t *ret)
 {
 	char text[NUMBER_MAX];
+	uint64_t digits;
+	unsigned places;
 	int64_t value;
 
+	if (take_digits(r, field, &digits, &places) && places == 0 && (int64_t)digits >= least &&
+	    (int64_t)digits <= most) {
+		*ret = (int64_t)digits;
+		return 0;
+	}
 	if (take_number(r, field, text) < 0)
 		return -1;
 	if (!parse_i64(text, &value) || value < least || value > most)
@@ -120,9 +151,18 @@ static int take_count(struct reading *r, size_t field, int64_t least, int64_t mo
 
 static int take_cost(struct reading *r, size_t field, double *ret)
 {
+	/* Exact, as so short a whole number is: their quotient is the double that is nearest to the text. */
+	static const double powers[] = {1,   1e1, 1e2, 1e3,  1e4,  1e5,	 1e6,  1e7,
+					1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 	char text[NUMBER_MAX];
+	uint64_t digits;
+	unsigned places;
 	double value;
 
+	if (take_digits(r, field, &digits, &places)) {
+		*ret = (double)digits / powers[places];
+		return 0;
+	}
 	if (take_number(r, field, text) < 0)
 		return -1;
 	if (!parse_double(text, &value) || !isfinite(value) || value < 0)
@@ -255,10 +295,15 @@ static int read_all(struct reading *r)
 		r->line++;
 		return fail(r, "nothing may follow the line 'end'");
 	}
-	return graph_finish(r->graph, r->err);
+	return 0;
 }
 
 int graph_file_read(const char *text, size_t length, const char *source, struct graph *ret, struct error *err)
+{
+	return graph_file_build(text, length, source, ret, err) < 0 ? -1 : graph_finish(ret, err);
+}
+
+int graph_file_build(const char *text, size_t length, const char *source, struct graph *ret, struct error *err)
 {
 	struct reading r = {.source = source, .at = text, .end = text + length, .graph = ret, .err = err};
 	char version[NUMBER_MAX];

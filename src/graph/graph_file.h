@@ -11,6 +11,9 @@ bool graph_file_is(const char *text, size_t length);
 /* *ret must be initialised; it is finished afterwards. Errors name the line. */
 int graph_file_read(const char *text, size_t length, const char *source, struct graph *ret, struct error *err);
 
+/* The same without graph_finish, before which the text is no longer needed. */
+int graph_file_build(const char *text, size_t length, const char *source, struct graph *ret, struct error *err);
+
 /* The other way round; out->failed tells of no memory. */
 void graph_file_write(const struct graph *g, struct buf *out);
 

@@ -10,6 +10,13 @@ void graph_index_release(struct graph_index *x)
 	x->room = x->used = 0;
 }
 
+void graph_index_clear(struct graph_index *x)
+{
+	if (x->used)
+		memset(x->slots, 0xff, x->room * sizeof *x->slots);
+	x->used = 0;
+}
+
 uint32_t graph_index_find(const struct graph_index *x, const void *owner, uint32_t hash, const void *key)
 {
 	if (!x->room)

@@ -19,6 +19,9 @@ struct graph_index {
 
 void graph_index_release(struct graph_index *x);
 
+/* Holds nothing any more, and keeps its memory. */
+void graph_index_clear(struct graph_index *x);
+
 /* The item whose key that is, else GRAPH_INDEX_NONE. `hash` must be what x->hash gives of such an item. */
 uint32_t graph_index_find(const struct graph_index *x, const void *owner, uint32_t hash, const void *key);
 

@@ -62,9 +62,10 @@ static void count_calls(int64_t *nc1, int64_t *nc2, int64_t calls, bool again)
 		*nc1 = *nc2 = -1;
 		return;
 	}
-	*nc2 += calls;
-	if (!again)
-		*nc1 += calls;
+	if (__builtin_add_overflow(*nc2, calls, nc2))
+		*nc2 = INT64_MAX;
+	if (!again && __builtin_add_overflow(*nc1, calls, nc1))
+		*nc1 = INT64_MAX;
 }
 
 static void enter(struct graph *g, struct walk *w, uint32_t i)

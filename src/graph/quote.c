@@ -1,6 +1,7 @@
 #include "graph/quote.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -48,6 +49,16 @@ void graph_quote_json(struct buf *out, const char *text)
 			buf_putc(out, *c);
 	}
 	buf_putc(out, '"');
+}
+
+void graph_quote_line(struct buf *out, const char *text)
+{
+	size_t plain = 0;
+
+	while (text[plain] >= ' ' && text[plain] <= '~')
+		plain++;
+	buf_append(out, text, plain);
+	utf8_append_line(out, text + plain, SIZE_MAX);
 }
 
 void graph_quote_csv(struct buf *out, const char *text)
@@ -112,19 +123,33 @@ void graph_quote_whole(struct buf *out, int64_t value, unsigned width)
 	buf_append(out, text + at, sizeof text - at);
 }
 
-void graph_quote_places(struct buf *out, double value)
+void graph_places(double value, char ret[static GRAPH_PLACES_ROOM])
 {
 	const double scaled = value * PLACES_SCALE, beyond = scaled - floor(scaled);
-	const uint64_t whole = scaled >= 0 && scaled < PLACES_SURE ? (uint64_t)nearbyint(scaled) : 0;
-	char text[PLACES + 1] = ".";
+	uint64_t whole;
+	int at = 0, digits = PLACES + 1;
 
 	/* The product is rounded: near a tie the exact value tells. */
 	if (!(scaled >= 0 && scaled < PLACES_SURE) || signbit(value) || fabs(beyond - 0.5) < 1e-4) {
-		buf_printf(out, "%.*f", PLACES, value);
+		snprintf(ret, GRAPH_PLACES_ROOM, "%.*f", PLACES, value);
 		return;
 	}
-	for (uint64_t left = whole, i = PLACES; i > 0; left /= 10, i--)
-		text[i] = (char)('0' + left % 10);
-	graph_quote_whole(out, (int64_t)(whole / (uint64_t)PLACES_SCALE), 0);
-	buf_append(out, text, sizeof text);
+	whole = (uint64_t)nearbyint(scaled);
+	for (uint64_t left = whole / (uint64_t)PLACES_SCALE; left >= 10; left /= 10)
+		digits++;
+	at = digits + 1;
+	ret[at] = '\0';
+	for (; at > 0; whole /= 10) {
+		if (at == digits + 1 - PLACES)
+			ret[--at] = '.';
+		ret[--at] = (char)('0' + whole % 10);
+	}
+}
+
+void graph_quote_places(struct buf *out, double value)
+{
+	char text[GRAPH_PLACES_ROOM];
+
+	graph_places(value, text);
+	buf_puts(out, text);
 }

@@ -7,8 +7,13 @@
 
 #include "base/buf.h"
 
+#define GRAPH_PLACES_ROOM 352 /* the largest double has 309 digits before the point */
+
 /* A JSON string with its quotes; NULL is null. */
 void graph_quote_json(struct buf *out, const char *text);
+
+/* As utf8_append_line, however long. */
+void graph_quote_line(struct buf *out, const char *text);
 
 /* A cell of CSV, quoted where RFC 4180 asks for it; NULL is an empty one. */
 void graph_quote_csv(struct buf *out, const char *text);
@@ -22,5 +27,6 @@ void graph_quote_number(struct buf *out, double value, const char *missing);
 /* As printf's %*d and %.5f, many times faster: reports of large graphs are mostly numbers. */
 void graph_quote_whole(struct buf *out, int64_t value, unsigned width);
 void graph_quote_places(struct buf *out, double value);
+void graph_places(double value, char ret[static GRAPH_PLACES_ROOM]);
 
 #endif

@@ -103,9 +103,11 @@ static int show(struct reference_walk *w, struct pending_stack *stack, visit_row
 		return 0;
 	if (reference_calls(w, at.node, err) < 0)
 		return -1;
-	for (size_t i = w->call_count; i-- > 0;)
+	for (size_t i = w->call_count; i-- > 0;) {
+		__builtin_prefetch(w->g->nodes[w->g->edges[w->calls[i]].callee].name);
 		if (push(stack, (struct pending){w->g->edges[w->calls[i]].callee, w->calls[i], at.indent + 1}, err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -159,21 +161,17 @@ int graph_rows(const struct graph *g, const struct graph_rows_options *o, struct
 	return 0;
 }
 
-static int made(const struct buf *out, struct error *err)
-{
-	return out->failed ? error_set(err, "out of memory for the text of a call graph") : 0;
-}
-
 /* --- Text. --- */
 
 struct text {
 	const struct graph *g;
+	FILE *stream;
 	struct buf *out, line;
 	int width;
 	unsigned digits;
 	int64_t most_calls;
 	uint64_t indents;
-	size_t count;
+	size_t count, printed;
 };
 
 static void text_release(struct text *t)
@@ -211,10 +209,15 @@ static const char *character_at(const char *text, int64_t index)
 
 static int64_t count_characters(const char *text)
 {
+	size_t left = strlen(text);
 	int64_t count = 0;
 
-	for (; *text; count++)
-		text = character_at(text, 1);
+	for (; left; count++) {
+		size_t step = utf8_character(text, left);
+
+		text += step ? step : 1;
+		left -= step ? step : 1;
+	}
 	return count;
 }
 
@@ -245,6 +248,15 @@ static void align_name(struct buf *out, const char *name, int64_t size)
 	}
 }
 
+/* Python's and C's "% *d": a blank stands where the sign would. */
+static void put_calls(struct buf *out, const char *before, int64_t calls, unsigned width)
+{
+	buf_puts(out, before);
+	if (calls >= 0)
+		buf_putc(out, ' ');
+	graph_quote_whole(out, calls, calls >= 0 && width ? width - 1 : width);
+}
+
 static int print_row(void *context, const struct graph_row *row, struct error *err)
 {
 	struct text *t = context;
@@ -253,15 +265,27 @@ static int print_row(void *context, const struct graph_row *row, struct error *e
 
 	buf_clear(&t->line);
 	align_name(&t->line, n->name, t->width - indent);
-	buf_printf(&t->line, " -- % *" PRId64 " % *" PRId64 " -- %1.5f %1.5f -- ", (int)t->digits, row->nc1,
-		   (int)t->digits, row->nc2, row->tin, row->tall);
-	buf_printf(&t->line, "%s:%" PRId64 ":%s (%s)%s", n->file, n->line, n->name, n->name, row->more ? " +++" : "");
-	if (t->out->length)
-		buf_putc(t->out, '\n');
-	buf_printf(t->out, "%*s", (int)indent, "");
-	utf8_append_line(t->out, t->line.text, SIZE_MAX);
+	put_calls(&t->line, " -- ", row->nc1, t->digits);
+	put_calls(&t->line, " ", row->nc2, t->digits);
+	buf_puts(&t->line, " -- ");
+	graph_quote_places(&t->line, row->tin);
+	buf_putc(&t->line, ' ');
+	graph_quote_places(&t->line, row->tall);
+	buf_puts(&t->line, " -- ");
+	buf_puts(&t->line, n->file);
+	buf_putc(&t->line, ':');
+	graph_quote_whole(&t->line, n->line, 0);
+	for (int i = 0; i < 2; i++) {
+		buf_puts(&t->line, i ? " (" : ":");
+		buf_puts(&t->line, n->name);
+	}
+	buf_puts(&t->line, row->more ? ") +++" : ")");
+	buf_puts(t->out, t->printed++ ? "\n" : "");
+	for (; indent > 0; indent--)
+		buf_putc(t->out, ' ');
+	graph_quote_line(t->out, t->line.text);
 	t->out->failed |= t->line.failed;
-	return made(t->out, err);
+	return reference_pass_on(t->stream, t->out, err);
 }
 
 int graph_reference_text(const struct graph *g, const struct graph_rows_options *o, int width, struct buf *out,
@@ -269,6 +293,8 @@ int graph_reference_text(const struct graph *g, const struct graph_rows_options 
 {
 	CLEANUP(reference_end) struct reference_walk w = {0};
 	CLEANUP(text_release) struct text t = {.g = g, .out = out, .width = width};
+
+	t.stream = reference_may_fail(g) ? NULL : o->stream;
 
 	buf_init(&t.line);
 	if (reference_begin(&w, g, o, err) < 0 || each_row(&w, measure_row, &t, err) < 0)
@@ -290,6 +316,7 @@ int graph_reference_text(const struct graph *g, const struct graph_rows_options 
 
 struct json_rows {
 	const struct graph *g;
+	FILE *stream;
 	struct buf *out;
 	bool any;
 };
@@ -301,21 +328,23 @@ static int json_row(void *context, const struct graph_row *row, struct error *er
 	buf_puts(j->out, j->any ? ", {" : "{");
 	reference_details(j->g, row, j->out);
 	buf_puts(j->out, row->more ? ", \"more\": \"+\"" : "");
-	buf_printf(j->out, ", \"debug\": \"%s\"}", row->debug);
+	buf_puts(j->out, ", \"debug\": \"");
+	buf_puts(j->out, row->debug);
+	buf_puts(j->out, "\"}");
 	j->any = true;
-	return made(j->out, err);
+	return reference_pass_on(j->stream, j->out, err);
 }
 
 int graph_reference_rows(const struct graph *g, const struct graph_rows_options *o, struct buf *out, struct error *err)
 {
 	CLEANUP(reference_end) struct reference_walk w = {0};
-	struct json_rows j = {g, out, false};
+	struct json_rows j = {g, reference_may_fail(g) ? NULL : o->stream, out, false};
 
 	buf_putc(out, '[');
 	if (reference_begin(&w, g, o, err) < 0 || each_row(&w, json_row, &j, err) < 0)
 		return -1;
 	buf_putc(out, ']');
-	return made(out, err);
+	return reference_pass_on(NULL, out, err);
 }
 
 /* --- Flat rows. --- */
@@ -323,12 +352,17 @@ int graph_reference_rows(const struct graph *g, const struct graph_rows_options 
 static void flat_row(struct buf *out, struct buf *place, const struct graph_node *n, bool first)
 {
 	buf_clear(place);
-	buf_printf(place, "%s:%" PRId64, n->file, n->line);
+	buf_puts(place, n->file);
+	buf_putc(place, ':');
+	graph_quote_whole(place, n->line, 0);
 	buf_puts(out, first ? "{\"file\": " : ", {\"file\": ");
 	graph_quote_json(out, place->text);
 	buf_puts(out, ", \"fct\": ");
 	graph_quote_json(out, n->name);
-	buf_printf(out, ", \"ncalls1\": %" PRId64 ", \"ncalls2\": %" PRId64, n->nc1, n->nc2);
+	buf_puts(out, ", \"ncalls1\": ");
+	graph_quote_whole(out, n->nc1, 0);
+	buf_puts(out, ", \"ncalls2\": ");
+	graph_quote_whole(out, n->nc2, 0);
 	/* The reference adds up what callers have of their own, and they have nothing. */
 	reference_number(out, "tin", n->tin);
 	reference_number(out, "tall", n->tall);
@@ -338,7 +372,7 @@ static void flat_row(struct buf *out, struct buf *place, const struct graph_node
 	out->failed |= place->failed;
 }
 
-int graph_reference_flat(const struct graph *g, struct buf *out, struct error *err)
+int graph_reference_flat(const struct graph *g, FILE *stream, struct buf *out, struct error *err)
 {
 	CLEANUP(buf_release) struct buf place;
 	size_t aside = 0;
@@ -346,14 +380,16 @@ int graph_reference_flat(const struct graph *g, struct buf *out, struct error *e
 
 	buf_init(&place);
 	buf_putc(out, '[');
-	for (size_t i = 0; i <= g->node_count && !out->failed; i++) {
+	for (size_t i = 0; i <= g->node_count; i++) {
 		for (; aside < g->aside_count && g->asides[aside].before == i; aside++, first = false)
 			flat_row(out, &place, &g->asides[aside].node, first);
 		if (i < g->node_count) {
 			flat_row(out, &place, &g->nodes[i], first);
 			first = false;
 		}
+		if (reference_pass_on(stream, out, err) < 0)
+			return -1;
 	}
 	buf_putc(out, ']');
-	return made(out, err);
+	return reference_pass_on(NULL, out, err);
 }

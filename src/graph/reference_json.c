@@ -1,6 +1,4 @@
 /* The reference's JSON: an object per function, with an object of its calls inside, as deep as they go. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,24 +9,40 @@
 
 void reference_number(struct buf *out, const char *key, double value)
 {
-	buf_printf(out, ", \"%s\": ", key);
+	buf_puts(out, ", \"");
+	buf_puts(out, key);
+	buf_puts(out, "\": ");
 	graph_quote_number(out, value, "null");
+}
+
+static void put_whole(struct buf *out, const char *key, int64_t value)
+{
+	buf_puts(out, key);
+	graph_quote_whole(out, value, 0);
 }
 
 void reference_details(const struct graph *g, const struct graph_row *row, struct buf *out)
 {
 	const struct graph_node *n = &g->nodes[row->node];
-	CLEANUP(free_cleanup) char *key = graph_key(n);
+	CLEANUP(buf_release) struct buf key;
 
-	out->failed |= !key;
+	buf_init(&key);
+	buf_puts(&key, n->file);
+	buf_putc(&key, ':');
+	graph_quote_whole(&key, n->line, 0);
+	buf_putc(&key, ':');
+	buf_puts(&key, n->name);
+	out->failed |= key.failed;
 	buf_puts(out, "\"fct\": ");
 	graph_quote_json(out, n->name);
 	buf_puts(out, ", \"where\": ");
-	graph_quote_json(out, key);
-	buf_printf(out, ", \"nc1\": %" PRId64 ", \"nc2\": %" PRId64, row->nc1, row->nc2);
+	graph_quote_json(out, key.text);
+	put_whole(out, ", \"nc1\": ", row->nc1);
+	put_whole(out, ", \"nc2\": ", row->nc2);
 	reference_number(out, "tin", row->tin);
 	reference_number(out, "tall", row->tall);
-	buf_printf(out, ", \"indent\": %" PRIu32 ", \"ncalls\": %" PRIu32, row->indent, row->ncalls);
+	put_whole(out, ", \"indent\": ", row->indent);
+	put_whole(out, ", \"ncalls\": ", row->ncalls);
 }
 
 /* What is still to be written, the last first. `digits` are the columns of the number in its key. */
@@ -72,16 +86,23 @@ static int push(struct writer *w, struct member m, struct error *err)
 struct key {
 	int64_t calls;
 	const char *name;
-	char time[352]; /* the largest double has 309 digits before the point */
+	char time[GRAPH_PLACES_ROOM];
 };
+
+static int64_t calls_of(const struct graph *g, const struct member *m)
+{
+	return m->edge == GRAPH_NONE ? g->nodes[m->node].nc1 : g->edges[m->edge].nc2;
+}
 
 static struct key key_of(const struct graph *g, const struct member *m)
 {
 	const struct graph_node *n = &g->nodes[m->node];
 	bool root = m->edge == GRAPH_NONE;
-	struct key key = {.calls = root ? n->nc1 : g->edges[m->edge].nc2, .name = n->name};
+	struct key key;
 
-	snprintf(key.time, sizeof key.time, "%1.5f", root ? n->tall : g->edges[m->edge].tall);
+	key.calls = calls_of(g, m);
+	key.name = n->name;
+	graph_places(root ? n->tall : g->edges[m->edge].tall, key.time);
 	return key;
 }
 
@@ -109,10 +130,12 @@ static uint32_t hash_member(const void *owner, uint32_t item)
 static bool same_member(const void *owner, uint32_t item, const void *key)
 {
 	const struct members *all = owner;
-	const struct key *wanted = key, other = key_of(all->g, &all->items[item]);
+	const struct key *wanted = key;
+	const struct member *m = &all->items[item];
 
-	return other.calls == wanted->calls && strcmp(other.name, wanted->name) == 0 &&
-	       strcmp(other.time, wanted->time) == 0;
+	if (calls_of(all->g, m) != wanted->calls || strcmp(all->g->nodes[m->node].name, wanted->name) != 0)
+		return false;
+	return strcmp(key_of(all->g, m).time, wanted->time) == 0;
 }
 
 /* As a Python dict: of members with one key the last stands at the place of the first. */
@@ -159,7 +182,7 @@ static int push_members(struct writer *w, const struct member *parent, struct er
 	if (drop_repeated(&all, err) < 0)
 		return -1;
 	for (size_t i = 0; i < all.count; i++) {
-		int64_t calls = key_of(w->g, &items[i]).calls;
+		int64_t calls = calls_of(w->g, &items[i]);
 
 		most = calls > most ? calls : most;
 	}
@@ -180,8 +203,13 @@ static void write_key(struct writer *w, const struct member *m)
 	struct key key = key_of(w->g, m);
 
 	buf_init(&text);
-	buf_printf(&text, "%-*" PRId64 "-%s%s%s", m->digits, key.calls, key.time, m->edge == GRAPH_NONE ? ":::" : ":",
-		   key.name);
+	graph_quote_whole(&text, key.calls, 0);
+	while (text.length < m->digits)
+		buf_putc(&text, ' ');
+	buf_putc(&text, '-');
+	buf_puts(&text, key.time);
+	buf_puts(&text, m->edge == GRAPH_NONE ? ":::" : ":");
+	buf_puts(&text, key.name);
 	w->out->failed |= text.failed;
 	buf_puts(w->out, m->first ? "" : ", ");
 	graph_quote_json(w->out, text.text);
@@ -231,6 +259,7 @@ static int write_member(struct writer *w, struct error *err)
 int graph_reference_json(const struct graph *g, const struct graph_rows_options *o, struct buf *out, struct error *err)
 {
 	CLEANUP(writer_release) struct writer w = {.g = g, .out = out};
+	FILE *stream = reference_may_fail(g) ? NULL : o->stream;
 
 	if (reference_begin(&w.walk, g, o, err) < 0)
 		return -1;
@@ -242,7 +271,7 @@ int graph_reference_json(const struct graph *g, const struct graph_rows_options 
 		return -1;
 	/* The end of the outermost object closes the whole. */
 	while (w.count)
-		if (write_member(&w, err) < 0)
+		if (write_member(&w, err) < 0 || reference_pass_on(stream, out, err) < 0)
 			return -1;
-	return out->failed ? error_set(err, "out of memory for the text of a call graph") : 0;
+	return reference_pass_on(NULL, out, err);
 }

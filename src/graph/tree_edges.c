@@ -18,6 +18,7 @@ enum node_flags {
 	SHARED = 1,     /* several other functions call it */
 	RECURSIVE = 2,  /* it is in a cycle, if only with itself */
 	SELF_KNOWN = 4, /* the edges that lead to it tell how much of its own cost belongs to each */
+	ENTERED = 8,    /* not all of it is in calls: a thread began there, or the record began within it */
 };
 
 struct unfolding {
@@ -39,12 +40,23 @@ static void unfolding_release(struct unfolding *u)
 	free(u->stamp);
 }
 
+/* What the function costs beyond all calls of it; 0 where it is no more than rounding. */
+static double cost_without_call(const struct graph *g, const struct graph_node *n)
+{
+	double rest = n->tall;
+
+	for (uint32_t i = 0; i < n->called_by_count; i++)
+		rest -= g->edges[n->called_by[i]].tall;
+	return rest > NEAR * n->tall ? rest : 0;
+}
+
 static uint8_t flags_of(const struct unfolding *u, uint32_t node)
 {
 	const struct graph_node *n = &u->g->nodes[node];
 	bool recursive = u->components.size[u->components.of[node]] > 1, known = !u->g->edge_selfs_estimated;
 	unsigned callers = 0;
 	double self = 0;
+	bool entered;
 
 	for (uint32_t i = 0; i < n->called_by_count; i++) {
 		const struct graph_edge *e = &u->g->edges[n->called_by[i]];
@@ -53,7 +65,8 @@ static uint8_t flags_of(const struct unfolding *u, uint32_t node)
 		recursive |= e->caller == node;
 		self += e->tin;
 	}
-	return (uint8_t)((callers > 1 ? SHARED : 0) | (recursive ? RECURSIVE : 0) |
+	entered = callers && !recursive && !u->g->edge_costs_estimated && cost_without_call(u->g, n) > 0;
+	return (uint8_t)((callers + entered > 1 ? SHARED : 0) | (recursive ? RECURSIVE : 0) | (entered ? ENTERED : 0) |
 			 (known && !recursive && fabs(self - n->tin) <= NEAR * fabs(n->tin) ? SELF_KNOWN : 0));
 }
 
@@ -119,11 +132,16 @@ static int add_root(struct unfolding *u, uint32_t node, double total, bool estim
 	v->self = at_most(n->tin, total);
 	v->calls = n->nc2;
 	v->estimated = v->self_estimated = estimated;
+	if (u->o->root == GRAPH_NONE && (u->flags[node] & ENTERED)) {
+		v->self = at_most(part_of(u, v) * n->tin, total);
+		v->calls = -1;
+		v->self_estimated = true;
+	}
 	return 0;
 }
 
-/* Of each component that is called from nowhere else the dearest function: all others can be reached from these. In the
- * order of the file. */
+/* Of each component that is called from nowhere else the dearest function: all others can be reached from these. And
+ * the functions that have costs without a call. In the order of the file. */
 static int find_roots(const struct unfolding *u, uint32_t **ret_roots, size_t *ret_count, struct error *err)
 {
 	const struct components *c = &u->components;
@@ -148,12 +166,19 @@ static int find_roots(const struct unfolding *u, uint32_t **ret_roots, size_t *r
 	if (c->count == 1)
 		best[0] = graph_root(u->g); /* all of it is a cycle */
 	for (size_t i = 0; i < u->g->node_count; i++)
-		if (!called[c->of[i]] && best[c->of[i]] == i)
+		if ((!called[c->of[i]] && best[c->of[i]] == i) || (u->flags[i] & ENTERED))
 			roots[count++] = (uint32_t)i;
 	*ret_roots = roots;
 	*ret_count = count;
 	roots = NULL;
 	return 0;
+}
+
+static double root_cost(const struct unfolding *u, uint32_t node)
+{
+	const struct graph_node *n = &u->g->nodes[node];
+
+	return at_most(u->flags[node] & ENTERED ? cost_without_call(u->g, n) : n->tall, u->t->whole);
 }
 
 /* Roots that cost more together than there is (what is in cycles is easily counted twice) are made smaller. */
@@ -172,11 +197,10 @@ static int add_roots(struct unfolding *u, struct error *err)
 		return -1;
 	u->t->whole = at_most(g->total, INFINITY);
 	for (size_t i = 0; i < count; i++)
-		sum += at_most(g->nodes[roots[i]].tall, u->t->whole);
+		sum += root_cost(u, roots[i]);
 	scale = sum > u->t->whole ? u->t->whole / sum : 1;
 	for (size_t i = 0; i < count; i++)
-		if (add_root(u, roots[i], scale * at_most(g->nodes[roots[i]].tall, u->t->whole), scale < 1 - NEAR,
-			     err) < 0)
+		if (add_root(u, roots[i], scale * root_cost(u, roots[i]), scale < 1 - NEAR, err) < 0)
 			return -1;
 	return 0;
 }
@@ -238,8 +262,9 @@ static void fold_call(struct unfolding *u, const struct passing *p, const struct
 	bool is_root = v->parent == GRAPH_NONE; /* it has all calls of the function */
 
 	v->recursive = true;
-	if (!is_root && v->calls >= 0 && e->nc2 > 0)
-		v->calls += calls_of(e->nc2, p->part);
+	if (!is_root && v->calls >= 0 && e->nc2 > 0 &&
+	    __builtin_add_overflow(v->calls, calls_of(e->nc2, p->part), &v->calls))
+		v->calls = INT64_MAX;
 }
 
 static struct passing passing_of(struct unfolding *u, uint32_t vertex)

@@ -79,6 +79,12 @@ int callgrind_names_read(struct callgrind_names *n, const char *at, const char *
 		at++;
 	if (n->count == n->room && grow(n, err) < 0)
 		return -1;
+	/* Valgrind counts from 1 as names come: where an entry lies is known without its slot. */
+	if (id - 1 < n->count && n->entries[id - 1].id == id && at == end) {
+		entry = &n->entries[id - 1];
+		*ret = (struct callgrind_name){entry->text, entry->length, (uint32_t)(id - 1)};
+		return 0;
+	}
 	slot = slot_of(n, id);
 	if (!n->slots[slot] && at == end)
 		return error_set(err, "the name (%" PRIu64 ") stands for nothing: it was not given before", id);

@@ -26,12 +26,14 @@ static double *costs_of(const struct graph *g, const struct components *c, struc
 	return costs;
 }
 
-/* Of a function that occurs as deeper ones alone (the record began within it), all of it is what there is. */
-static void sum_node(struct graph_node *n, const struct callgrind_function *f, double most)
+/* In no circle with others a function costs all that there is. Calls of it may cost less: a thread begins in a function
+ * that is called as well, and a part of a dump holds only the calls that ended in it. So does one that occurs as deeper
+ * ones alone (the record began within it). */
+static void sum_node(struct graph_node *n, const struct callgrind_function *f, double most, bool alone)
 {
 	double cost = f->called ? fmax(f->calls_to_first, f->own_first) : f->own_first + f->calls_of_first;
 
-	n->tall = fmax(fmin(f->has_first ? cost : most, most), n->tin);
+	n->tall = fmax(f->has_first && !alone ? fmin(cost, most) : most, n->tin);
 	n->line = f->line;
 }
 
@@ -79,8 +81,10 @@ static int share_out(struct graph *g, struct error *err)
 	g->edge_selfs_estimated = true;
 	for (size_t i = 0; i < g->edge_count; i++) {
 		struct graph_edge *e = &g->edges[i];
+		const struct graph_node *n = &g->nodes[e->callee];
+		double all = fmax(whole[e->callee], n->tall); /* what is in no call belongs to none */
 
-		e->tin = whole[e->callee] > 0 ? g->nodes[e->callee].tin * (e->tall / whole[e->callee]) : 0;
+		e->tin = all > 0 ? n->tin * (e->tall / all) : 0;
 	}
 	for (size_t i = 0; i < g->node_count; i++)
 		if (!called[i])
@@ -100,7 +104,7 @@ int callgrind_sums(struct graph *g, const struct callgrind_function *functions, 
 	if (!costs)
 		return -1;
 	for (size_t i = 0; i < g->node_count; i++) {
-		sum_node(&g->nodes[i], &functions[i], costs[c.of[i]]);
+		sum_node(&g->nodes[i], &functions[i], costs[c.of[i]], c.size[c.of[i]] == 1);
 		bounded += c.size[c.of[i]] > 1 && !(separated && functions[i].has_first);
 	}
 	for (size_t i = 0; i < g->edge_count; i++)

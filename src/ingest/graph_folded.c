@@ -93,7 +93,9 @@ static int finish(struct graph *g, const char *source, size_t uncounted, struct 
 		sum += g->ways[i].self;
 	if (!isfinite(sum))
 		return error_set(err, "%s: its counts add up to more than a number can hold", source);
-	if (uncounted && graph_note(g, "%s: %zu stacks have no count, and count once each.", source, uncounted) < 0)
+	if (uncounted && graph_note(g, "%s: %zu stack%s no count, and count%s once%s.", source, uncounted,
+				    uncounted == 1 ? " has" : "s have", uncounted == 1 ? "s" : "",
+				    uncounted == 1 ? "" : " each") < 0)
 		return error_set(err, "%s: out of memory", source);
 	if (graph_set_unit(g, UNIT, 0, err) < 0 || graph_finish(g, err) < 0)
 		return error_prefix(err, "%s", source);

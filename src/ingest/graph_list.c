@@ -15,3 +15,9 @@ const struct graph_reader *graph_reader_of(const char *text, size_t length)
 			return graph_readers[i];
 	return NULL;
 }
+
+void graph_text_done(const struct graph_reading *how)
+{
+	if (how->text)
+		buf_release(how->text);
+}

@@ -7,7 +7,10 @@ static int read_own(const char *text, size_t length, const struct graph_reading 
 {
 	if (how->event)
 		return error_set(err, "%s: a graph file holds one cost: there is no event to choose", how->source);
-	return graph_file_read(text, length, how->source, ret, err);
+	if (graph_file_build(text, length, how->source, ret, err) < 0)
+		return -1;
+	graph_text_done(how);
+	return graph_finish(ret, err);
 }
 
 const struct graph_reader graph_reader_own = {

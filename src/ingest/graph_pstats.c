@@ -233,20 +233,20 @@ static int find_caller(struct reader *r, size_t *at, uint32_t *ret)
 	return 0;
 }
 
-/* The edge, made where there is none. All calls of a function stand in one place, so that a look at the caller's latest
- * edge tells. */
-static struct graph_edge *edge_from(struct reader *r, uint32_t caller, uint32_t callee)
+/* The edge, made where there is none. All calls of a function stand in one place, from `first_edge` on, so that the
+ * number of the caller's latest edge tells: the edge itself would have to be fetched from memory. */
+static struct graph_edge *edge_from(struct reader *r, uint32_t caller, uint32_t callee, size_t first_edge)
 {
 	struct graph *g = r->g;
 
-	if (r->edges[caller] < g->edge_count && g->edges[r->edges[caller]].callee == callee)
+	if (r->edges[caller] < g->edge_count && r->edges[caller] >= first_edge)
 		return &g->edges[r->edges[caller]];
 	r->edges[caller] = (uint32_t)g->edge_count;
 	return graph_edge_new(g, caller, callee, r->err);
 }
 
 /* One caller: its figures, or of the older profiler its calls alone, which *ret_counted takes up. */
-static int read_caller(struct reader *r, size_t *at, uint32_t callee, bool *ret_counted)
+static int read_caller(struct reader *r, size_t *at, uint32_t callee, size_t first_edge, bool *ret_counted)
 {
 	const size_t begin = *at;
 	struct graph_edge *edge;
@@ -280,7 +280,7 @@ static int read_caller(struct reader *r, size_t *at, uint32_t callee, bool *ret_
 	}
 	if (caller == GRAPH_NONE)
 		return 0;
-	edge = edge_from(r, caller, callee);
+	edge = edge_from(r, caller, callee, first_edge);
 	if (!edge)
 		return -1;
 	*edge = (struct graph_edge){caller, callee, calls[1], calls[0], times[0], times[1]};
@@ -323,7 +323,7 @@ static int read_callers(struct reader *r, size_t member)
 	if (dict.kind != MARSHAL_DICT)
 		return wrong(r, at, "expected a function's callers as a dictionary");
 	for (at = dict.contents; !marshal_dict_ends(&r->m, at);)
-		if (read_caller(r, &at, node, &counted) < 0)
+		if (read_caller(r, &at, node, first_edge, &counted) < 0)
 			return -1;
 	if (counted) {
 		estimate(r->g, &r->g->nodes[node], first_edge);
@@ -392,7 +392,8 @@ static int read(const char *text, size_t length, const struct graph_reading *how
 	if (marshal_scan(&r.m, err) < 0 || graph_set_unit(ret, "s", 1, err) < 0 || read_all(&r) < 0)
 		return -1;
 	reader_release(&r);
-	return graph_finish(ret, err);
+	graph_text_done(how);
+	return graph_finish(ret, err) < 0 ? error_prefix(err, "%s", how->source) : 0;
 }
 
 const struct graph_reader graph_reader_pstats = {

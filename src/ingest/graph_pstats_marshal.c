@@ -220,7 +220,10 @@ static int scan_code(struct scan *s, size_t begin, unsigned char byte, uint32_t 
 		break;
 	}
 	if ((byte & CODE_BITS) == 'c')
-		return error_set(s->err, "%s: byte %zu: a code object, which no profile holds", s->m->source, begin);
+		return error_set(s->err,
+				 "%s: byte %zu: a code object, as `python -m profile` puts it into its profile of a "
+				 "whole script: `python -m cProfile` names it instead",
+				 s->m->source, begin);
 	return error_set(s->err, "%s: byte %zu: the type code 0x%02x is none of Python's marshal format", s->m->source,
 			 begin, byte);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "graph/graph.h"
 
@@ -15,6 +16,7 @@ struct graph_reading {
 	const char *source;    /* the path, for errors */
 	const char *event;     /* of formats with several costs: which; NULL: the first */
 	bool fold_recursion;   /* callgrind's f'2 is f */
+	struct buf *text;      /* owns the text that is read; NULL: it stays */
 };
 
 struct graph_reader {
@@ -32,6 +34,9 @@ struct graph_reader {
 
 extern const struct graph_reader *const graph_readers[];
 extern const size_t graph_reader_count;
+
+/* For a reader that needs its text no more: a large file makes room for what is made of it. */
+void graph_text_done(const struct graph_reading *how);
 
 /* The format that takes this text, NULL: none. */
 const struct graph_reader *graph_reader_of(const char *text, size_t length);

@@ -235,8 +235,8 @@ const char *timing_warning_text(enum timing_warning bit)
 		return "what is timed at once takes less than 100 steps of the clock, so its time is not known to 1%: "
 		       "more executions in a batch help, where they are timed together";
 	case TIMING_NOTHING_LEFT:
-		return "it takes no longer than an empty loop: the compiler has removed it, perhaps; "
-		       "ASSAY_KEEP(result) keeps it";
+		return "it takes no longer than an empty loop: the compiler has removed it, perhaps, or reckoned it "
+		       "beforehand; ASSAY_KEEP(result) keeps it, ASSAY_HIDE(input) hides an input from the compiler";
 	case TIMING_FIRST_SLOW:
 		return "the first batch is much slower than the others: it found cold caches, perhaps; more warmup "
 		       "leaves such batches out";

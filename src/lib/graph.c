@@ -12,7 +12,7 @@
 #include "lib/export.h"
 #include "lib/instrument.h"
 #include "lib/last_error.h"
-#include "lib/program.h"
+#include "wire/program.h"
 
 #define FILE_MAX    ((size_t)1 << 34)
 #define NAMES_WIDTH 60
@@ -103,6 +103,11 @@ ASSAY_EXPORT size_t assay_graph_root(const struct assay_graph *graph)
 	uint32_t root = graph ? graph_root(&graph->graph) : GRAPH_NONE;
 
 	return root == GRAPH_NONE ? (size_t)-1 : root;
+}
+
+ASSAY_EXPORT const char *assay_graph_note(const struct assay_graph *graph, size_t index)
+{
+	return graph && index < graph->graph.note_count ? graph->graph.notes[index] : NULL;
 }
 
 static struct assay_graph_node public_node(const struct assay_graph *g, uint32_t node)
@@ -249,7 +254,7 @@ static int render_reference(const struct graph *g, const struct graph_rows_optio
 	case ASSAY_GRAPH_ROWS:
 		return graph_reference_rows(g, o, out, err);
 	case ASSAY_GRAPH_FLAT:
-		return graph_reference_flat(g, out, err);
+		return graph_reference_flat(g, NULL, out, err);
 	default:
 		return graph_reference_text(g, o, width, out, err);
 	}
@@ -278,7 +283,7 @@ ASSAY_EXPORT char *assay_graph_render(const struct assay_graph *graph, const str
 
 		result = render_tree(&graph->graph, &o, format, &out, &err);
 	} else {
-		const struct graph_rows_options o = {GRAPH_NONE, sort, filter, &f};
+		const struct graph_rows_options o = {.start = GRAPH_NONE, .sort = sort, .keep = filter, .context = &f};
 
 		result = render_reference(&graph->graph, &o, format, width, &out, &err);
 	}

@@ -16,16 +16,12 @@ static inline bool is_ready(const struct calls_thread *t)
 	return LIKELY(t->run == atomic_load_explicit(&c->run, memory_order_acquire) && t->run != 0 && t->busy == 0);
 }
 
-/* Whether a call that is now begun shows that this one is no more. Those inlined into it share its place. */
-static inline bool is_left(const struct calls_frame *frame, uintptr_t place, const void *site)
-{
-	return place >= frame->place && (place > frame->place || frame->site != (uint32_t)(uintptr_t)site);
-}
-
 ASSAY_EXPORT_HOT void __cyg_profile_func_enter(void *function, void *site)
 {
 	const uintptr_t place = (uintptr_t)__builtin_dwarf_cfa();
 	const uint64_t callee = (uint64_t)(uintptr_t)function;
+	const uint16_t return_site = (uint16_t)(uintptr_t)site;
+	const uint16_t hook = (uint16_t)(uintptr_t)__builtin_return_address(0);
 	struct calls_thread *t = calls_self;
 	struct calls_frame *frame;
 	struct calls_pair *p, *own;
@@ -39,8 +35,11 @@ ASSAY_EXPORT_HOT void __cyg_profile_func_enter(void *function, void *site)
 	t->busy = place;
 	FENCE();
 	frame = &t->frames[t->depth];
-	if (UNLIKELY(is_left(frame, place, site) || t->depth + 1 >= t->frame_room)) {
-		if (!instrument_make_room(t, place, (uintptr_t)site, clock_now(t->tsc)))
+	/* At the same place: inlined into the innermost open call, or in its place since that was left. */
+	if (UNLIKELY(place >= frame->place || t->depth + 1 >= t->frame_room)) {
+		const struct calls_frame begun = {.place = place, .site = return_site, .hook = hook};
+
+		if (!instrument_make_room(t, &begun, callee))
 			goto out;
 		frame = &t->frames[t->depth];
 	}
@@ -58,7 +57,8 @@ ASSAY_EXPORT_HOT void __cyg_profile_func_enter(void *function, void *site)
 	frame = &t->frames[t->depth + 1];
 	frame->pair = pair;
 	frame->place = place;
-	frame->site = (uint32_t)(uintptr_t)site;
+	frame->site = return_site;
+	frame->hook = hook;
 	frame->children = 0;
 	frame->start = clock_now(t->tsc);
 	FENCE(); /* a killed program's frames are whole */

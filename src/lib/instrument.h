@@ -82,9 +82,9 @@ static inline uint64_t instrument_hash(uint64_t caller, uint64_t callee)
 /* This thread's state, ready for the recording; NULL: nothing is recorded here and now. */
 struct calls_thread *instrument_ready(uintptr_t place);
 
-/* Room for one frame more, once those that longjmp has left are closed. False: there is none. `site`: where the call
- * returns to. */
-bool instrument_make_room(struct calls_thread *t, uintptr_t place, uintptr_t site, uint64_t now);
+/* Room for the call that has begun, once those that longjmp has left are closed. False: there is none. Of `begun` there
+ * are place, site and hook. */
+bool instrument_make_room(struct calls_thread *t, const struct calls_frame *begun, uint64_t callee);
 
 /* The pair of a call that was not the last one from its caller. */
 uint32_t instrument_pair(struct calls_thread *t, uint64_t caller, uint64_t callee);

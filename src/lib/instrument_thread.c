@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "lib/instrument.h"
 
@@ -45,7 +46,8 @@ static void pop_to(struct calls_thread *t, uint32_t depth, uint64_t now)
 	}
 }
 
-/* A hook was left by longjmp out of a signal handler: what it had begun to count is put right. */
+/* A hook was left by longjmp out of a signal handler, or by the end of its thread: what it had begun to count is put
+ * right. */
 static void repair(struct calls_thread *t)
 {
 	for (uint64_t i = 0; i < t->header->pairs; i++)
@@ -68,6 +70,8 @@ static void thread_ended(void *value)
 	pthread_mutex_lock(&c->lock);
 	calls_self = &nobody;
 	if (t->run && t->run == atomic_load(&c->run)) {
+		if (t->busy) /* cancelled amid a hook, or left from a handler */
+			repair(t);
 		pop_to(t, 0, clock_now(t->tsc));
 		t->next_idle = c->idle;
 		c->idle = t;
@@ -122,7 +126,9 @@ static struct calls_thread *join(void)
 		return NULL;
 	if (old != &nobody) { /* of a recording that is over, or of the process that this one was forked from */
 		calls_self = &nobody;
-		instrument_forget(old);
+		/* A hook may go on with it: that in which this handler forked, even before it said that it is busy. */
+		if (!old->busy && old->header->pid == (int32_t)getpid())
+			instrument_forget(old);
 	}
 	t = attach(c);
 	pthread_mutex_unlock(&c->lock);
@@ -151,24 +157,29 @@ struct calls_thread *instrument_ready(uintptr_t place)
 	return t;
 }
 
-/* Calls of functions that are no more, since longjmp left them, lie below the present place. A handler's own stack says
- * nothing about them. */
-static void close_left(struct calls_thread *t, uintptr_t place, uintptr_t site, uint64_t now)
+/* Calls of functions that are no more, since longjmp left them, lie below the present place, or at it: where they were
+ * to return elsewhere, or where the very code tells of a call again (what is inlined ends before it begins anew). A
+ * handler's own stack says nothing about them. */
+static void close_left(struct calls_thread *t, const struct calls_frame *begun, uint64_t callee)
 {
+	const struct calls_frame *frames = t->frames;
 	uint32_t depth = t->depth;
 
-	while (depth > 0 && place >= t->frames[depth].place &&
-	       (place > t->frames[depth].place || t->frames[depth].site != (uint32_t)site))
+	while (depth > 0 && (begun->place > frames[depth].place ||
+			     (begun->place == frames[depth].place && begun->site != frames[depth].site)))
 		depth--;
+	for (uint32_t i = depth; i > 0 && begun->place == frames[i].place && begun->site == frames[i].site; i--)
+		if (begun->hook == frames[i].hook && t->pairs[frames[i].pair].callee == callee)
+			depth = i - 1;
 	if (depth < t->depth && !is_on_other_stack())
-		pop_to(t, depth, now);
+		pop_to(t, depth, clock_now(t->tsc));
 }
 
-bool instrument_make_room(struct calls_thread *t, uintptr_t place, uintptr_t site, uint64_t now)
+bool instrument_make_room(struct calls_thread *t, const struct calls_frame *begun, uint64_t callee)
 {
 	struct entry entry;
 
-	close_left(t, place, site, now);
+	close_left(t, begun, callee);
 	if (t->depth + 1 < t->frame_room)
 		return true;
 	if (recording_enter(&entry)) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ struct assay_spy {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct assay_spy *spies; /* those that run; under the lock */
+/* Those that were started and not stopped, of the parent too in its forks; under the lock. */
+static struct assay_spy *spies;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -51,7 +53,6 @@ static void in_child(void)
 
 	for (struct assay_spy *s = spies; s; s = s->next)
 		spy_helper_forget(&s->helper);
-	spies = NULL;
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }
@@ -73,16 +74,19 @@ static int check(int pid, double delay, unsigned flags)
 	return 0;
 }
 
-static void unlink_spy(struct assay_spy *spy)
+/* False: there is none. What the pointer points to is not looked at, for it may have been freed. */
+static bool unlink_spy(const struct assay_spy *spy)
 {
+	bool found = false;
+
 	pthread_mutex_lock(&lock);
-	for (struct assay_spy **at = &spies; *at; at = &(*at)->next) {
-		if (*at == spy) {
-			*at = spy->next;
-			break;
-		}
+	for (struct assay_spy **at = &spies; *at && !found; at = found ? at : &(*at)->next) {
+		found = *at == spy;
+		if (found)
+			*at = (*at)->next;
 	}
 	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 /* Forks of other threads wait until it is known. */
@@ -118,7 +122,7 @@ static struct assay_spy *start(int pid, double delay, unsigned flags)
 		return NULL;
 	}
 	if (spy_helper_await(&s->helper) < 0) {
-		unlink_spy(s);
+		(void)unlink_spy(s);
 		spy_helper_forget(&s->helper);
 		spy_helper_release(&s->helper);
 		free(s);
@@ -203,11 +207,19 @@ static int stop(struct assay_spy *spy, struct assay_spy_result *result)
 {
 	int status;
 
-	unlink_spy(spy);
+	if (!unlink_spy(spy)) {
+		fill(NULL, result);
+		return last_error_set("assay_spy_stop: there is no such spy: it has been stopped before");
+	}
 	if (spy->owner == getpid()) {
 		status = explain(spy_helper_stop(&spy->helper), spy->helper.pid);
 		fill(spy->helper.page, result);
-		result->partial = status < 0;
+		if (status < 0) {
+			result->partial = 1;
+			/* Nothing tells what came after the spy's end. */
+			result->peak_exact = 0;
+			result->peak_above = -1;
+		}
 	} else {
 		status = last_error_set("assay_spy_stop: process %d started this spy, and this is a fork of it",
 					(int)spy->owner);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -71,6 +72,8 @@ static int move_up(int fd)
 
 	if (fd >= 0)
 		close(fd);
+	if (moved < 0 && errno == EINVAL) /* the limit is below that number */
+		errno = EMFILE;
 	return moved;
 }
 
@@ -91,6 +94,14 @@ static void start_release(struct start *s)
 		munmap(s->page, sizeof *s->page);
 }
 
+/* Where the limit on file sizes is lower, a signal would end the host. */
+static bool may_have(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || size <= limit.rlim_cur;
+}
+
 static int share(struct start *s)
 {
 	int pair[2] = {-1, -1};
@@ -102,6 +113,10 @@ static int share(struct start *s)
 	}
 	if (s->ours < 0 || s->theirs < 0)
 		return last_error_set("assay_spy_start: sockets to the spy: %s", strerror(errno));
+	if (!may_have(sizeof *s->page))
+		return last_error_set("assay_spy_start: memory that is shared with the spy: it counts as a file of %zu "
+				      "bytes, which the limit on the size of files (ulimit -f) does not allow",
+				      sizeof *s->page);
 	s->memory = move_up(memfd_create("assay-spy", MFD_CLOEXEC));
 	if (s->memory < 0 || ftruncate(s->memory, sizeof *s->page) < 0)
 		return last_error_set("assay_spy_start: memory that is shared with the spy: %s", strerror(errno));
@@ -294,6 +309,7 @@ enum spy_helper_end spy_helper_stop(struct spy_helper *h)
 
 	if (!is_ours(h)) {
 		h->socket = -1;
+		reap(h->pid, END_PATIENCE_NS); /* as see_off() does, without a socket to tell of the end */
 		return SPY_HELPER_LOST;
 	}
 	(void)send(h->socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -274,22 +274,56 @@ static void make_seconds(struct graph *g)
 	}
 }
 
-static void note_process(struct building *b, const struct calls_process *p)
+/* What is said once of all processes that it is true of: a program may have thousands of children. */
+struct remark {
+	size_t processes;
+	uint64_t calls;
+	int pid; /* of the first */
+};
+
+static void take_remark(struct remark *r, const struct calls_process *p, uint64_t calls)
 {
-	if (!p->sum_count)
+	if (!calls)
 		return;
-	if (!p->ended)
-		warnings_add(&b->notes, "Process %d was killed, or became another program: its calls are counted up to "
-			     "the last one that ended.", p->pid);
-	if (p->dropped)
-		warnings_add(&b->notes, "Process %d: %" PRIu64 " calls found no room, and are left out with what they "
-			     "called.", p->pid, p->dropped);
-	if (p->beyond)
-		warnings_add(&b->notes, "Process %d: %" PRIu64 " calls were nested too deeply, and are left out.",
-			     p->pid, p->beyond);
-	if (p->lost)
-		warnings_add(&b->notes, "Process %d: %" PRIu64 " calls did not end by a return (longjmp, the end of a "
-			     "thread): their times are up to when that was noticed.", p->pid, p->lost);
+	if (r->processes++ == 0)
+		r->pid = p->pid;
+	r->calls = calls > UINT64_MAX - r->calls ? UINT64_MAX : r->calls + calls;
+}
+
+static void put_remark(struct building *b, const struct remark *r, const char *what)
+{
+	if (r->processes == 1)
+		warnings_add(&b->notes, "Process %d: %" PRIu64 " %s.", r->pid, r->calls, what);
+	else if (r->processes)
+		warnings_add(&b->notes, "Process %d and %zu more: %" PRIu64 " %s.", r->pid, r->processes - 1, r->calls,
+			     what);
+}
+
+static void note_processes(struct building *b)
+{
+	struct remark cut = {0}, dropped = {0}, beyond = {0}, lost = {0};
+
+	for (size_t i = 0; i < b->recording->count; i++) {
+		const struct calls_process *p = &b->recording->processes[i];
+
+		if (!p->sum_count)
+			continue;
+		take_remark(&cut, p, !p->ended);
+		take_remark(&dropped, p, p->dropped);
+		take_remark(&beyond, p, p->beyond);
+		take_remark(&lost, p, p->lost);
+	}
+	if (cut.processes == 1)
+		warnings_add(&b->notes, "Process %d was killed, called _exit, or became another program: its calls are "
+			     "counted up to the last one that ended.", cut.pid);
+	else if (cut.processes)
+		warnings_add(&b->notes, "%zu processes (the first is %d) were killed, called _exit, or became other "
+			     "programs: their calls are counted up to the last ones that ended.", cut.processes,
+			     cut.pid);
+	put_remark(b, &dropped, "calls found no room, and are left out with what they called");
+	put_remark(b, &beyond, "calls were nested too deeply, and are left out");
+	put_remark(b, &lost, "calls did not end by a return (longjmp, the end of a thread): their times are up to when "
+		   "that was noticed");
 }
 
 static int build(struct building *b, const volatile int *hurry)
@@ -310,8 +344,8 @@ static int build(struct building *b, const volatile int *hurry)
 				return -1;
 		if (add_sums(b, &r->processes[i], &b->places[i]) < 0)
 			return -1;
-		note_process(b, &r->processes[i]);
 	}
+	note_processes(b);
 	for (size_t i = 0; i < b->notes.count; i++)
 		if (graph_note(b->graph, "%s", b->notes.texts[i]) < 0)
 			return error_set(b->err, "out of memory for a call graph");

@@ -40,10 +40,12 @@ static int unknown_format(const char *path, size_t length, struct error *err)
 static int read_text(const struct graph_input *in, const char *path, struct graph *ret, struct error *err)
 {
 	bool standard = strcmp(path, "-") == 0;
-	const struct graph_reading how = {
-		.source = standard ? "standard input" : path, .event = in->event, .fold_recursion = in->fold_recursion};
 	const struct graph_reader *reader;
 	CLEANUP(buf_release) struct buf text;
+	const struct graph_reading how = {.source = standard ? "standard input" : path,
+					  .event = in->event,
+					  .fold_recursion = in->fold_recursion,
+					  .text = &text};
 
 	buf_init(&text);
 	if (fs_read_file(standard ? STANDARD_INPUT : path, TEXT_MAX, &text, err) < 0)
@@ -80,6 +82,11 @@ static int read_run(const struct graph_input *in, struct graph *ret, struct warn
 				 "%s is a job of several ranks: CPU samples are read rank by rank, as those of "
 				 "%s/rank-0",
 				 in->path, in->path);
+	if (!fs_exists(dir.run_json))
+		return error_set(err,
+				 "%s is no run directory: it has no run.json (of a run that was killed `assay recover` "
+				 "makes one)",
+				 in->path);
 	return error_set(err,
 			 "%s has neither CPU samples nor regions: it was recorded without --cpu-profile, and its "
 			 "program marked none",

@@ -1,15 +1,18 @@
 #include "record/spy.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parse.h"
 #include "base/procfs.h"
 #include "exec/scan.h"
 #include "record/spy_state.h"
@@ -48,12 +51,43 @@ static bool is_kernel_thread(const struct proc_stat *stat, const char *end)
 	return scan_words(&at, end, 6) && scan_u64(&at, end, &flags) && (flags & KERNEL_THREAD);
 }
 
+/* Our pid as /proc has it; 0 where it does not show us. */
+static pid_t shown_pid(void)
+{
+	char path[PATH_MAX], pid[24];
+	int64_t value = 0;
+	ssize_t length;
+
+	snprintf(path, sizeof path, "%s/self", procfs_root());
+	length = readlink(path, pid, sizeof pid - 1);
+	if (length <= 0)
+		return 0;
+	pid[length] = '\0';
+	return parse_i64(pid, &value) && value > 0 && value <= INT_MAX ? (pid_t)value : 0;
+}
+
+/* That a pid means the same process there as here. */
+static int check_namespace(struct error *err)
+{
+	pid_t shown = shown_pid();
+
+	if (shown && shown != getpid())
+		return error_set(err,
+				 "%s is that of another pid namespace, where the pid is another process's; mount one "
+				 "for this namespace (unshare --mount-proc)",
+				 procfs_root());
+	return 0;
+}
+
 static int explain_closed(pid_t pid, int failed, struct error *err)
 {
 	if (failed != ENOENT && failed != ESRCH)
 		return error_set(err, "%s/%d/stat: cannot be read: %s", procfs_root(), (int)pid, strerror(failed));
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return error_set(err, "there is no process %d", (int)pid);
+	if (!shown_pid())
+		return error_set(err, "%s shows no processes: it has to be mounted for process %d to be watched",
+				 procfs_root(), (int)pid);
 	return error_set(err, "process %d is hidden: %s shows each user only his own; watch it as its user or as root",
 			 (int)pid, procfs_root());
 }
@@ -126,7 +160,7 @@ static int begin(struct spy *s, struct error *err)
 {
 	if (s->o.pid <= 0)
 		return error_set(err, "%d is no process id", (int)s->o.pid);
-	if (add_process(s, err) < 0 || open_rest(s, err) < 0)
+	if (check_namespace(err) < 0 || add_process(s, err) < 0 || open_rest(s, err) < 0)
 		return -1;
 	if (s->o.tree && tree_new_running(s->o.pid, s->o.reaper, &s->processes, &s->tree, err) < 0)
 		return -1;

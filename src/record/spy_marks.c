@@ -85,16 +85,51 @@ static ssize_t read_text(struct spy *s, const struct process *p, char *text, siz
 	return m->status_fd < 0 ? m->status_fd : procfs_read_record(m->status_fd, text, size);
 }
 
+enum { SWAP, MARK, KEYS };
+
+static size_t scan(const char *text, ssize_t length, struct scan_key *keys)
+{
+	return length > 0 ? scan_keys(text, (size_t)length, keys, KEYS) : 0;
+}
+
+/* A search for a thread that still has the process's memory. */
+struct thread_search {
+	struct scan_key *keys;
+	int pid, tries;
+	bool found;
+};
+
+static bool try_thread(void *context, int tid)
+{
+	struct thread_search *search = context;
+	char text[4096];
+
+	search->found = scan(text, procfs_read_file(text, sizeof text, "%d/task/%d/status", search->pid, tid),
+			     search->keys) > 0;
+	return !search->found && --search->tries > 0;
+}
+
+/* Where the first thread has ended, the others tell of the memory that it had, too. */
+static bool scan_threads(const struct process *p, struct scan_key *keys)
+{
+	struct thread_search search = {.keys = keys, .pid = p->pid, .tries = 8};
+	int task = procfs_open("%d/task", p->pid);
+
+	if (task < 0)
+		return false;
+	(void)procfs_each_pid(task, try_thread, &search);
+	close(task);
+	return search.found;
+}
+
 /* Adds its swap to *swap, its mark to *sum. */
 static void read_status(struct spy *s, struct process *p, int64_t *swap, int64_t *sum)
 {
-	enum { SWAP, MARK, KEYS };
 	struct scan_key keys[KEYS] = {{"VmSwap:"}, {"VmHWM:"}};
 	char text[4096];
-	ssize_t length = read_text(s, p, text, sizeof text);
 
 	/* A process that has ended has a status without these lines. */
-	if (length <= 0 || scan_keys(text, (size_t)length, keys, KEYS) == 0)
+	if (scan(text, read_text(s, p, text, sizeof text), keys) == 0 && !scan_threads(p, keys))
 		return;
 	if (keys[SWAP].found)
 		*swap = (*swap < 0 ? 0 : *swap) + 1024 * (int64_t)keys[SWAP].value;

@@ -333,7 +333,7 @@ static void draw_all(const struct sheet *s, const struct plot_memory *m, double 
 	buf_puts(&title, "Memory of ");
 	utf8_append_line(&title, m->subject->name, TITLE_COLUMNS);
 	a = sheet_begin(s, title.failed ? NULL : title.text,
-			m->course->used ? NULL : "Nothing was read: it ended before the first reading.");
+			m->course->used ? NULL : "Nothing was read before its end.");
 	legend = sheet_legend(s, a.x, a.y, a.width, LEGEND_ROWS, items, n, true);
 	a.y += legend + 4;
 	a.height -= legend + 4;

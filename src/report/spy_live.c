@@ -5,7 +5,8 @@
 #include "base/units.h"
 #include "base/utf8.h"
 
-#define LEAST_COLUMNS 20
+#define COLUMNS_UNKNOWN 79
+#define LEAST_COLUMNS 3 /* what a cut takes */
 
 void spy_live(const struct spy_sample *s, int64_t begin, int64_t peak, size_t columns, struct buf *out)
 {
@@ -29,5 +30,6 @@ void spy_live(const struct spy_sample *s, int64_t begin, int64_t peak, size_t co
 	for (size_t i = 0; i < s->gpu_count; i++)
 		if (s->gpus[i] >= 0)
 			buf_printf(&line, "  gpu%zu %s", i, units_bytes((double)s->gpus[i]).text);
+	columns = columns ? columns : COLUMNS_UNKNOWN;
 	utf8_append_line(out, line.text, columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS);
 }

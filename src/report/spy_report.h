@@ -34,7 +34,8 @@ json_t *spy_json(const struct spy_result *r, const struct spy_subject *s);
 void spy_csv_heading(size_t gpu_count, FILE *out);
 void spy_csv_row(const struct spy_sample *s, int64_t begin, FILE *out);
 
-/* One line of what is used now, without an end, not wider than `columns`. `peak`: the largest RSS so far. */
+/* One line of what is used now, without an end, not wider than `columns` (0: as for a terminal of 80).
+ * `peak`: the largest RSS so far. */
 void spy_live(const struct spy_sample *s, int64_t begin, int64_t peak, size_t columns, struct buf *out);
 
 #endif

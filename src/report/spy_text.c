@@ -107,7 +107,7 @@ void spy_peak_words(const struct spy_result *r, const struct spy_subject *s, str
 	}
 	buf_puts(out, "from the kernel's high-water mark: ");
 	if (!rss->n)
-		buf_puts(out, "it ended before the first reading");
+		buf_puts(out, "no reading came before its end");
 	else if (rss->peak < r->peak)
 		buf_printf(out, "between two readings; the largest reading is %s",
 			   units_bytes((double)rss->peak).text);

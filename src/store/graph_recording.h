@@ -32,7 +32,7 @@ struct calls_process {
 	size_t threads; /* files: threads that ran at once, at the most */
 	uint64_t dropped, beyond, lost; /* calls: without room, too deep, ended without a return */
 	uint64_t open;  /* calls that were open when the recording ended */
-	bool ended;     /* in good order; else it was killed, or became another program */
+	bool ended;     /* in good order; else it was killed, called _exit, or became another program */
 };
 
 struct calls_recording {

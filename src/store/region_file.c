@@ -73,7 +73,10 @@ static int open_regular(const char *path)
 bool region_file_is_one(const char *path)
 {
 	CLEANUP(free_cleanup) char *real = path_of(path);
-	CLEANUP(fd_cleanup) int fd = real ? open_regular(real) : -1;
+	struct stat st;
+	/* Who writes to a pipe would find it closed: it is left to whoever reads it. */
+	bool regular = real && stat(real, &st) == 0 && S_ISREG(st.st_mode);
+	CLEANUP(fd_cleanup) int fd = regular ? open_regular(real) : -1;
 
 	return fd >= 0 && format_of(fd) != FORMAT_OTHER;
 }

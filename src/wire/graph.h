@@ -64,9 +64,9 @@ struct calls_pair {
 struct calls_frame {
 	uint64_t start;
 	uint64_t children; /* time in what it called and what has ended */
-	uint64_t place;    /* of the stack, the writer's own, as the next but one */
+	uint64_t place;    /* of the stack, the writer's own, as are site and hook */
 	uint32_t pair;
-	uint32_t site;     /* the last bits of where it returns to */
+	uint16_t site, hook; /* the last bits of where it returns to, and of where its own code told of it */
 };
 
 _Static_assert(sizeof(struct calls_header) <= CALLS_PAIRS_AT, "the header has a page");

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, environment
+from conftest import BUILD, ROOT, environment
+from need import need
 
 LIBRARY = BUILD / "libassay.so"
 
@@ -101,6 +102,28 @@ def test_calls_that_longjmp_leaves_end(record):
     assert "1100 calls did not end by a return" in graph.notes[0]
 
 
+def test_calls_that_longjmp_leaves_for_the_loop_they_were_made_in_are_no_recursion(record):
+    graph = record("jumps-in-a-loop")[1]
+    assert graph.nodes["thrower"][:2] == (2000, 1000)
+    assert graph.edges == {("main", "jumps_in_a_loop"): 1, ("jumps_in_a_loop", "thrower"): 1000,
+                           ("thrower", "thrower"): 1000, ("jumps_in_a_loop", "leaf"): 1}
+
+
+def test_threads_that_are_cancelled_amid_a_hook_leave_what_counts_rightly(record):
+    graph = record("cancelled", "60")[1]
+    assert graph.calls("until_cancelled") == 60
+    for name in "middle", "leaf":
+        calls, primitive, own, total = graph.nodes[name]
+        assert 0 <= calls - primitive <= 60 and calls > 1000  # of each thread one may be counted by half
+        assert total >= 0.9 * own
+
+
+def test_a_child_may_go_back_into_the_hook_that_its_fork_interrupted(record):
+    got, graph = record("forks-in-handlers", "40")
+    assert (got.status, got.stdout) == (0, "done\n")
+    assert graph.calls("middle") > 0
+
+
 def test_signal_handlers_are_in_it_and_nothing_is_lost(record):
     graph = record("handlers")[1]
     assert graph.calls("leaf") == 2000000
@@ -113,6 +136,13 @@ def test_children_of_forks_are_added_up(record):
     assert graph.calls("middle") == 4
     assert graph.calls("leaf") == 3 * 7 + 5
     assert graph.calls("main") == 1
+
+
+def test_what_is_true_of_many_processes_is_said_once(record):
+    graph = record("leaving", "5")[1]
+    assert graph.calls("middle") == 5
+    assert len(graph.notes) == 1
+    assert graph.notes[0].startswith("5 processes (the first is ") and "called _exit" in graph.notes[0]
 
 
 def test_a_killed_program_keeps_its_calls(record):
@@ -148,9 +178,20 @@ def test_damaged_recordings_are_told_of(assay, targets, tmp_path):
                    timeout=300)
     thread = next(folder.glob("calls-*.1"))
     os.truncate(thread, 4100)
+    assert assay("profile", "--instrument", "-q", folder).stderr == ""
     got = assay("profile", "--instrument", folder)
     assert got.status == 0
     assert f"{thread}: this thread's calls are damaged" in got.stderr
+
+
+@pytest.mark.parametrize("compiler,language", [("cc", "c"), ("c++", "c++")])
+def test_the_library_s_own_header_brings_no_calls(compiler, language):
+    need(compiler, shutil.which(compiler), "there is no such compiler")
+    source = "#include <assay.h>\nvoid work(void);\nvoid work(void)\n{\n\tASSAY_SCOPE(\"work\");\n}\n"
+    made = subprocess.run([compiler, "-x", language, "-", "-S", "-O0", "-finstrument-functions", "-I", ROOT / "include",
+                           "-o", "-"], input=source, check=True, capture_output=True, text=True)
+    calls = [line.split()[0] for line in made.stdout.splitlines() if "__cyg_profile_func_enter" in line]
+    assert len(calls) == 1
 
 
 def test_a_folder_without_recordings_is_an_error(assay, tmp_path):

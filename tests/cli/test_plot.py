@@ -20,19 +20,11 @@ np = pytest.importorskip("numpy", reason="numpy: python3-numpy is not installed"
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "regions"
 BEFORE, AFTER, MPI4 = (DATA / name for name in ("before.h5", "after.h5", "mpi4.h5"))
 KINDS = ("gantt", "flame", "durations")
-NO_LEAKS = DATA.parent / "lsan" / "cairo.txt"
 
 
-@pytest.fixture
-def assay(assay):
-    """The program, which under LeakSanitizer is not blamed for what cairo's libraries never free."""
+@pytest.fixture(autouse=True)
+def cairo():
     need("cairo", (BUILD / "assay-cairo.so").is_file(), "assay-cairo.so is not built")
-
-    def run(*args, env=None, **rest):
-        options = f"{os.environ.get('LSAN_OPTIONS', '')}:suppressions={NO_LEAKS}:print_suppressions=0".lstrip(":")
-        return assay(*args, env={"LSAN_OPTIONS": options, **(env or {})}, **rest)
-
-    return run
 
 
 def write_file(path, calls, names, parents=True):

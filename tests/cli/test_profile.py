@@ -347,7 +347,7 @@ def test_names_with_control_characters_do_not_steer_a_terminal(assay, tmp_path):
     (["diff", "made"], "expected two run directories; usage: assay profile diff A B"),
     (["diff", "made", "made", "--focus", "f"], "option '--focus' is not for assay profile diff; --include may be "
                                                "meant"),
-    (["made", "--top", "1.5"], "option '--top': 1.5 is no whole number"),
+    (["made", "--top", "1.5"], "option '--top': 1.5 is not a whole number"),
     (["--hz", "0", "--", "true"], "option '--hz': '0' is not a number from 1 to 10000"),
     (["--cpu-profile=x", "--", "true"], "option '--cpu-profile': 'x' is not a whole number from 1 to 10000"),
     (["made", "--by", "functon"], "option '--by': 'functon' is not one of function, line, module, thread, process; "

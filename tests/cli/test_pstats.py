@@ -68,6 +68,22 @@ def test_a_profile_cut_short_is_named_with_its_place(assay, tmp_path):
                           f"goes on behind its end of {len(whole) - 1} bytes\n")
 
 
+def test_times_beyond_a_double_in_all_are_refused(assay, tmp_path):
+    (tmp_path / "p.prof").write_bytes(marshal.dumps({("a.py", i, "f"): (1, 1, 1e308, 1e308, {}) for i in (1, 2)}))
+    for style in ("tree", "reference"):
+        got = assay("tree", "p.prof", "--style", style)
+        assert (got.status, got.stdout) == (2, "")
+        assert got.stderr == "assay tree: p.prof: its costs add up to more than a number can hold\n"
+
+
+def test_a_code_object_for_a_name_is_told_what_to_do(assay, tmp_path):
+    code = compile("pass", "script.py", "exec")  # python -m profile -o p.prof script.py
+    (tmp_path / "p.prof").write_bytes(marshal.dumps({("profile", 0, code): (1, 1, 0.0, 1.0, {})}))
+    got = assay("tree", "p.prof")
+    assert (got.status, got.stdout) == (2, "")
+    assert "a code object, as `python -m profile` puts it" in got.stderr and "`python -m cProfile`" in got.stderr
+
+
 def test_a_profile_without_times_of_calls_says_so_in_the_reference_style(assay, tmp_path):
     main, f = ("a.py", 1, "main"), ("a.py", 2, "f")
     (tmp_path / "p.prof").write_bytes(marshal.dumps(

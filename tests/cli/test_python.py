@@ -119,7 +119,9 @@ class Shaped:
     shape = (5, 3)
 print(assay.measure_time("len(values)", context={"values": [1, 2, 3]}).get("size"))
 r = assay.measure_time("values", context={"values": Shaped()})
-print(r["size"], "context_size" in r)""") == "3\n5 False\n"
+print(r["size"], "context_size" in r)
+r = assay.measure_time("values", context={"values": iter(())})
+print("size" in r, r["context_size"] > 0)""") == "3\n5 False\nFalse True\n"
 
 
 @pytest.mark.parametrize("call,error", [
@@ -128,6 +130,12 @@ print(r["size"], "context_size" in r)""") == "3\n5 False\n"
     ("'1', max_time=float('nan')", "ValueError: max_time has to be a number of seconds and is nan"),
     ("'1', repeat=0", "ValueError: repeat and number have to be at least 1 and are 0 and 50"),
     ("'1', number=0", "ValueError: repeat and number have to be at least 1 and are 10 and 0"),
+    ("'1', repeat=10**30", f"ValueError: repeat is {10**30}; there are at most 1,000,000 batches"),
+    ("__import__('asyncio').sleep", "TypeError: stmt is an async function, whose call only makes a coroutine: "
+                                    "measure lambda: asyncio.run(function())"),
+    ("'1', repeat='3'", "TypeError: repeat has to be a whole number and is '3'"),
+    ("'1', number=2.5", "TypeError: number has to be a whole number and is 2.5"),
+    ("'1', warmup=None", "TypeError: warmup has to be a whole number and is None"),
 ])
 def test_what_cannot_be_measured_is_refused(python, call, error):
     assert python(f"import assay; assay.measure_time({call})", status=1).splitlines()[-1] == error

@@ -56,6 +56,32 @@ def test_the_json_has_the_fields_of_a_timing_in_seconds(assay):
     assert "verdict" not in got
 
 
+def test_the_json_may_go_to_a_file_beside_the_text(assay, tmp_path):
+    got = assay("timeit", *FEW, f"--json={tmp_path / 'out.json'}", FAST)
+    assert got.status == 0, got
+    assert got.stdout.startswith(FAST)
+    (result,) = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert result["batches"] == 6
+    got = assay("timeit", *FEW, "--json=no/such/file", FAST)
+    assert got.status == 3
+    assert got.stderr == "assay timeit: --json: no/such/file: No such file or directory\n"
+    assert got.stdout.startswith(FAST)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_gcc_calls_a_function_of_a_constant_unless_the_flags_are_the_users(assay, tmp_path, compiler):
+    need(compiler, shutil.which(compiler), f"{compiler} is not installed")
+    (tmp_path / "cc").symlink_to(shutil.which(compiler))
+    base = ["timeit", "-n", "100000", "-r", "6", "--cc", "./cc", "-I", "math.h", "-l", "m", "--json"]
+    (called,) = results_of(assay(*base, "ASSAY_KEEP(cos(0.5))"))
+    assert (called["median"] > 1e-9) == (compiler == "gcc")
+    (reckoned,) = results_of(assay(*base, "--cflags", "-O2", "ASSAY_KEEP(cos(0.5))"))
+    assert reckoned["median"] < 1e-9
+    assert any("ASSAY_HIDE(input) hides an input from the compiler" in text for text in reckoned["warnings"])
+    (hidden,) = results_of(assay(*base, "--cflags", "-O2", "ASSAY_KEEP(cos(ASSAY_HIDE(0.5)))"))
+    assert hidden["median"] > 1e-9
+
+
 def test_an_empty_statement_leaves_nothing(assay):
     (got,) = results_of(assay("timeit", "", "--json"))
     assert got["median"] <= 0.3e-9
@@ -197,6 +223,52 @@ def test_a_library_and_its_folder_are_linked_and_found_again(assay, tmp_path):
     library(tmp_path, "own", "int own(void) { return 1; }\n")
     got = assay("timeit", *FEW, "-L", ".", "-l", "own", "-s", "int own(void);", "own()")
     assert got.status == 0, got
+
+
+def test_odd_names_of_folders_and_headers_are_found(assay, tmp_path, temporary):
+    folder = tmp_path / "od,d 'na\"me\\"
+    folder.mkdir()
+    library(folder, "own", "int own(void) { return 1; }\n")
+    (folder / "ow\"n.h").write_text("int own(void);\n")
+    got = assay("timeit", *FEW, "-L", folder, "-l", "own", "-I", folder / "ow\"n.h", "own()",
+                env={"TMPDIR": str(folder)})
+    assert got.status == 0, got
+    assert sorted(path.name for path in folder.iterdir()) == ["libown.so", "ow\"n.h", "own.c"]
+
+
+def test_a_backslash_at_the_end_takes_nothing_of_ours(assay):
+    got = assay("timeit", *FEW, "ASSAY_KEEP(1) // \\")
+    assert got.status == 0, got
+
+
+def script(tmp_path, text):
+    path = tmp_path / "compiler"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_compiler_that_never_stops_talking_is_heard_in_part(assay, tmp_path):
+    path = script(tmp_path, "yes 'statement:1:1: error: loud' | head -n 100000 | nl >&2; exit 1")
+    got = assay("timeit", "--cc", path, "1")
+    assert got.status == 2
+    assert got.stderr.count("error: loud") == 20
+    assert " more errors are not shown)\n" in got.stderr
+    assert got.stderr.endswith("does not work with these options\n")
+
+
+def test_a_compiler_that_makes_nothing_is_named(assay, tmp_path):
+    got = assay("timeit", "--cc", script(tmp_path, "exit 0"), "1")
+    assert got.status == 2
+    assert got.stderr.endswith("compiler' made no program of it, and did not say why\n")
+
+
+@pytest.mark.parametrize("compiler", ["clang", "g++", "clang++"])
+def test_where_functions_go_is_said(assay, compiler):
+    need(compiler, shutil.which(compiler), f"{compiler} is not installed")
+    got = assay("timeit", "--cc", compiler, "-s", "int f(int a) { return a + 1; }", "ASSAY_KEEP(f(1))")
+    assert got.status == 2
+    assert "stand outside of functions: -I vector, or -I ./mine.h with your own.\n" in got.stderr
 
 
 def test_the_compiler_is_that_of_the_environment_unless_it_is_named(assay):

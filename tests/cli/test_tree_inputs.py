@@ -1,5 +1,6 @@
 """assay tree's inputs: the figures of each format against whoever else knows them, and files that are none."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -94,12 +95,63 @@ def test_regions_are_a_tree_of_calls_with_their_files_totals(assay, tmp_path):
     assert "does not say which call is inside which" in got.stderr
 
 
+# Of a program whose thread begins in what main calls as well: clone returns in main, and goes on in the thread.
+THREADED = """events: Ir
+fl=a.c
+fn=main
+1 30
+cfn=clone
+calls=1 20
+2 10
+fn=clone
+20 14
+cfn=work
+calls=1 40
+21 56
+fn=work
+40 56
+"""
+
+
+def test_what_a_thread_costs_is_part_of_the_tree_where_its_beginning_is_called_too(assay, tmp_path):
+    (tmp_path / "callgrind.out").write_text(THREADED)
+    got = json.loads(assay("tree", "callgrind.out", "--json", "--min-share", "0").stdout)
+    rows = [(row["depth"], row["function"], row["total"], row["calls"]) for row in got["tree"]]
+    assert rows == [(0, "clone", 60, None), (1, "work", 48, 1), (0, "main", 40, None), (1, "clone", 10, 1),
+                    (2, "work", 8, 1)]
+    assert [row["self_estimated"] for row in got["tree"]] == [True, True, False, True, True]
+    assert sum(row["self"] for row in got["tree"]) == got["total"] == 100
+    assert flat(assay, "callgrind.out") == {"main": (30, 40), "clone": (14, 70), "work": (56, 56)}
+    whole = json.loads(assay("tree", "callgrind.out", "--json", "--root", "clone").stdout)["tree"][0]
+    assert (whole["total"], whole["self"], whole["calls"], whole["estimated"]) == (70, 14, 1, False)
+
+
 def test_standard_input_is_read_as_a_file_is(assay):
     got = assay("tree", "-", stdin="main;work 3\nmain 1\n")
     assert got.status == 0 and "work" in got.stdout
     bad = assay("tree", "-", stdin="main 1\nwork -3\n")
     assert (bad.status, bad.stdout) == (2, "")
     assert bad.stderr == "assay tree: standard input: line 2: a count is below 0\n"
+
+
+def test_a_named_pipe_is_read_as_a_file_is(assay, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", "echo 'main;work 3' >pipe"], cwd=tmp_path):
+        got = assay("tree", "pipe")
+    assert (got.status, got.stderr) == (0, "") and "work" in got.stdout
+
+
+def test_a_folder_that_is_no_run_is_called_none(assay, tmp_path):
+    (tmp_path / "folder").mkdir()
+    got = assay("tree", "folder")
+    assert (got.status, got.stdout) == (2, "")
+    assert got.stderr.startswith("assay tree: folder is no run directory: it has no run.json")
+
+
+def test_a_single_stack_without_a_count_is_said_in_the_singular(assay):
+    one, two = (assay("tree", "-", stdin=stacks).stderr for stacks in ("main;a 1\nmain;b\n", "main;a\nmain;b\n"))
+    assert one.endswith(": 1 stack has no count, and counts once.\n")
+    assert two.endswith(": 2 stacks have no count, and count once each.\n")
 
 
 def test_an_event_is_chosen_and_a_wrong_one_told_what_there_is(assay, tmp_path):

@@ -50,7 +50,7 @@ static void show(const struct graph *g)
 		require(graph_reference_json(g, &o, &out, &err) == 0 || err.text[0]);
 		err.text[0] = '\0';
 		require(graph_reference_rows(g, &o, &out, &err) == 0 || err.text[0]);
-		require(graph_reference_flat(g, &out, &err) == 0);
+		require(graph_reference_flat(g, NULL, &out, &err) == 0);
 		buf_release(&out);
 	}
 }

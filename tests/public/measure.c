@@ -1,5 +1,6 @@
 /* Timings as users of assay.h take them. C99, C17, C++98 and C++20 compile it without a warning. Prints the executions
- * of each, and whether a kept value and one that nobody wants take any time. Built with optimisation. */
+ * of each, and whether a kept value, one of a hidden input, and one that nobody wants take any time. Built with
+ * optimisation. */
 #include <assay.h>
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ int main(void)
 {
 	struct assay_measure_options options = ASSAY_MEASURE_DEFAULTS;
 	struct work work = {0.5, 0, 0};
-	struct assay_timing function, kept, dropped;
+	struct assay_timing function, kept, hidden, dropped;
 	int failed, broken = 0;
 
 	options.each = prepare;
@@ -60,6 +61,10 @@ int main(void)
 		ASSAY_KEEP(compute(work.value));
 		ASSAY_CLOBBER();
 	}
+	ASSAY_MEASURE(&hidden, &options)
+	{
+		ASSAY_KEEP(compute(ASSAY_HIDE(0.5)));
+	}
 	ASSAY_MEASURE(&dropped, &options)
 	{
 		compute(work.value);
@@ -67,7 +72,7 @@ int main(void)
 	ASSAY_MEASURE(&function, NULL) if (++broken == 120) break;
 	printf("%d %lu %lu %lu %d %d\n", failed, work.calls, work.prepared, leave_early(&options), broken,
 	       (int)function.repeat);
-	printf("%d %d\n", kept.median > 1e-9, dropped.median < 1e-9);
+	printf("%d %d %d\n", kept.median > 1e-9, hidden.median > 1e-9, dropped.median < 1e-9);
 	printf("%s\n", assay_timing_warning(&dropped, dropped.warnings & 1));
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -149,6 +150,74 @@ static void jumps(void)
 	leaf();
 }
 
+/* All from one place, which longjmp comes back to. */
+static void jumps_in_a_loop(void)
+{
+	for (volatile unsigned i = 0; i < 1000; i++)
+		if (setjmp(back) == 0)
+			thrower(1);
+	leaf();
+}
+
+KEPT static void *until_cancelled(void *unused)
+{
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (;;)
+		middle(10);
+	return unused;
+}
+
+static void cancelled(int count)
+{
+	for (int i = 0; i < count; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, until_cancelled, NULL) != 0)
+			exit(3);
+		usleep(1000);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
+}
+
+static volatile pid_t last_child = 1;
+static volatile int forks;
+
+/* The child has no room for a recording of its own, and goes back into what was interrupted. */
+BARE static void fork_on_timer(int signo)
+{
+	const struct rlimit little = {4096, 4096};
+	int status;
+
+	(void)signo;
+	if (last_child == 0)
+		return;
+	last_child = fork();
+	if (last_child == 0) {
+		setrlimit(RLIMIT_FSIZE, &little);
+		leaf();
+		return;
+	}
+	forks++;
+	if (waitpid(last_child, &status, 0) != last_child || !WIFEXITED(status))
+		exit(3);
+}
+
+static void forks_in_handlers(int count)
+{
+	const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+	struct sigaction action = {.sa_handler = fork_on_timer, .sa_flags = SA_RESTART};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (forks < count) {
+		middle(10);
+		if (last_child == 0)
+			_exit(0);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
 static void handlers(void)
 {
 	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
@@ -159,6 +228,19 @@ static void handlers(void)
 	for (int i = 0; i < 200; i++)
 		middle(10000);
 	setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static void leaving(int count)
+{
+	for (int i = 0; i < count; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			middle(7);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
 }
 
 static void children(void)
@@ -197,10 +279,18 @@ int main(int argc, char **argv)
 		deep((unsigned)count - 1);
 	else if (strcmp(way, "jumps") == 0)
 		jumps();
+	else if (strcmp(way, "jumps-in-a-loop") == 0)
+		jumps_in_a_loop();
+	else if (strcmp(way, "cancelled") == 0)
+		cancelled(count);
+	else if (strcmp(way, "forks-in-handlers") == 0)
+		forks_in_handlers(count);
 	else if (strcmp(way, "handlers") == 0)
 		handlers();
 	else if (strcmp(way, "children") == 0)
 		children();
+	else if (strcmp(way, "leaving") == 0)
+		leaving(count);
 	else if (strcmp(way, "killed") == 0)
 		killed();
 	else

@@ -104,6 +104,37 @@ static void edges_are_listed_in_the_order_in_which_they_were_made(void **state)
 
 /* main 1, main>f 2, main>f>f 4, main>f>g>f 8, main>g 16: f is 14 in all, once, though it stands on a way three times.
  */
+static void calls_of_one_function_are_found_wherever_they_stand(void **state)
+{
+	enum { CALLEES = 5000 };
+	struct graph g;
+
+	(void)state;
+	graph_init(&g);
+	for (uint32_t i = 0; i < CALLEES; i++)
+		node(&g, "", (char[]){(char)('a' + i % 16), (char)('a' + i / 16 % 16), (char)('a' + i / 256 % 16),
+				      (char)('a' + i / 4096), 0});
+	for (uint32_t i = 0; i < CALLEES; i++)
+		call(&g, 0, i);
+	for (uint32_t i = 0; i < CALLEES; i++)
+		call(&g, 0, i); /* still the latest caller */
+	for (uint32_t i = 1; i < CALLEES; i++)
+		call(&g, i, 1);
+	assert_int_equal(g.edge_count, 2 * CALLEES - 1);
+	for (uint32_t i = 0; i < CALLEES; i++) {
+		call(&g, 0, i); /* a caller that was left before */
+		call(&g, i ? i : 1, 1);
+	}
+	assert_int_equal(g.edge_count, 2 * CALLEES - 1);
+	for (uint32_t i = 0; i < CALLEES; i++)
+		assert_int_equal(g.edges[i].nc2, 3);
+	assert_int_equal(g.edges[CALLEES].nc2, 3); /* of function 1, which i = 0 stood for too */
+	for (uint32_t i = CALLEES + 1; i < g.edge_count; i++)
+		assert_int_equal(g.edges[i].nc2, 2);
+	assert_int_equal(graph_finish(&g, NULL), 0);
+	graph_release(&g);
+}
+
 static void stacks_count_recursion_once(void **state)
 {
 	const struct graph_node *f, *g_;
@@ -334,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_function_is_kept_once),
 		cmocka_unit_test(a_zero_byte_in_a_name_is_replaced),
 		cmocka_unit_test(edges_are_listed_in_the_order_in_which_they_were_made),
+		cmocka_unit_test(calls_of_one_function_are_found_wherever_they_stand),
 		cmocka_unit_test(stacks_count_recursion_once),
 		cmocka_unit_test(calls_that_one_stack_does_not_know_are_not_known),
 		cmocka_unit_test(the_root_of_a_chain_of_a_million_is_found),

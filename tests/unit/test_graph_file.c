@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/graph_file.h"
+#include "graph/tree.h"
 
 static uint32_t add(struct graph *g, const char *file, int64_t line, const char *name, const char *module)
 {
@@ -184,6 +185,31 @@ static void an_empty_graph_is_one(void **state)
 	graph_release(&g);
 }
 
+static void sums_of_counts_end_at_the_largest(void **state)
+{
+	static const char ways[] = HEAD "nodes\t2\n" NODE("a") NODE("b") "edges\t0\nways\t3\n"
+					"w\t0\t0\t1\t9223372036854775807\nw\t1\t1\t1\t9223372036854775807\n"
+					"w\t2\t0\t1\t9223372036854775807\nend\n";
+	static const char edges[] = HEAD "nodes\t2\n" NODE("a") NODE("b") "edges\t2\ne\t0\t1\t1\t3\t0\t1\n"
+					 "e\t1\t1\t1\t9223372036854775807\t0\t0\nways\t0\nend\n";
+	const struct graph_tree_options options = {.root = GRAPH_NONE, .sort = GRAPH_BY_CUMULATIVE};
+	struct graph_tree tree = {0};
+	struct graph g;
+
+	(void)state;
+	graph_init(&g);
+	assert_int_equal(graph_file_read(ways, strlen(ways), "ways.graph", &g, NULL), 0);
+	assert_true(g.nodes[0].nc2 == INT64_MAX);
+	graph_release(&g);
+	graph_init(&g);
+	assert_int_equal(graph_file_read(edges, strlen(edges), "edges.graph", &g, NULL), 0);
+	assert_int_equal(graph_tree_build(&g, &options, &tree, NULL), 0);
+	assert_int_equal(tree.count, 2);
+	assert_true(tree.rows[1].calls == INT64_MAX);
+	graph_tree_release(&tree);
+	graph_release(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +218,7 @@ int main(void)
 		cmocka_unit_test(a_file_cut_anywhere_is_an_error_that_names_the_line),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
 		cmocka_unit_test(an_empty_graph_is_one),
+		cmocka_unit_test(sums_of_counts_end_at_the_largest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

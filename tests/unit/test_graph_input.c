@@ -70,6 +70,8 @@ static void a_folder_that_is_no_run_or_has_nothing_to_show_is_refused(void **sta
 {
 	(void)state;
 	assert_int_equal(mkdir(scratch_path("run"), 0777), 0);
+	assert_error(read_path(scratch_path("run")), "is no run directory: it has no run.json");
+	write_text("run/run.json", "{}");
 	assert_error(read_path(scratch_path("run")), "has neither CPU samples nor regions");
 	assert_error(read_input(&(struct graph_input){.path = scratch_path("run"), .regions = true}),
 		     "its program marked no regions, or they were not recorded");

@@ -215,7 +215,8 @@ static void what_is_wrong_is_one_sentence(void **state)
 		CASE("\xfb"
 		     "r\0\0\0\0",
 		     "byte 1: a reference to an object that it is part of (a circle)"),
-		CASE("{c", "byte 1: a code object, which no profile holds"),
+		CASE("{c", "byte 1: a code object, as `python -m profile` puts it into its profile of a whole script: "
+			   "`python -m cProfile` names it instead"),
 		CASE("{\x07", "byte 1: the type code 0x07 is none of Python's marshal format"),
 		CASE("{" TEXT("a") "N0", "byte 1: expected a function as (file, line, name)"),
 		CASE("{" KEY("f") "N0",

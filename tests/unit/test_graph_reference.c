@@ -189,6 +189,68 @@ static void of_calls_with_one_key_in_json_the_last_stands_at_the_place_of_the_fi
 	graph_release(&g);
 }
 
+/* Each of the four answers into *out, and to o->stream. */
+static int answer(const struct graph *g, const struct graph_rows_options *o, int which, struct buf *out)
+{
+	switch (which) {
+	case 0:
+		return graph_reference_text(g, o, 60, out, NULL);
+	case 1:
+		return graph_reference_json(g, o, out, NULL);
+	case 2:
+		return graph_reference_rows(g, o, out, NULL);
+	default:
+		return graph_reference_flat(g, o->stream, out, NULL);
+	}
+}
+
+/* Of a graph whose answers are some hundred kilobytes: how much has gone to the stream before the end; the pieces and
+ * what is left must be what an answer without a stream is. */
+static size_t in_pieces(const struct graph *g, int which)
+{
+	struct graph_rows_options o = {.start = GRAPH_NONE};
+	char *written;
+	size_t before;
+	struct buf whole, left;
+
+	buf_init(&whole);
+	buf_init(&left);
+	assert_int_equal(answer(g, &o, which, &whole), 0);
+	o.stream = open_memstream(&written, &before);
+	assert_non_null(o.stream);
+	assert_int_equal(answer(g, &o, which, &left), 0);
+	assert_int_equal(fclose(o.stream), 0);
+	assert_true(whole.length > 200000);
+	assert_int_equal(before + left.length, whole.length);
+	assert_memory_equal(written, whole.text, before);
+	assert_string_equal(left.text, whole.text + before);
+	free(written);
+	buf_release(&whole);
+	buf_release(&left);
+	return before;
+}
+
+static void a_large_answer_is_written_in_pieces_unless_it_could_still_fail(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g);
+	for (uint32_t i = 0; i < 3000; i++)
+		node(&g, "a", (char[]){(char)('a' + i % 16), (char)('a' + i / 16 % 16), (char)('a' + i / 256), 0}, 1,
+		     i / 7.0);
+	for (uint32_t i = 1; i < 3000; i++)
+		call(&g, 0, i, 1, i * 1e-9);
+	assert_int_equal(graph_finish(&g, NULL), 0);
+	for (int which = 0; which < 4; which++)
+		assert_true(in_pieces(&g, which) > 100000);
+	/* Calls that are not counted are what the JSON has no key for: were there only such, it would fail. */
+	g.edges[1].nc2 = 0;
+	for (int which = 0; which < 3; which++)
+		assert_int_equal(in_pieces(&g, which), 0);
+	graph_release(&g);
+}
+
 static void what_the_reference_has_no_answer_for_is_a_sentence(void **state)
 {
 	struct graph_rows_options o = {.start = GRAPH_NONE, .sort = GRAPH_BY_CALLS};
@@ -258,6 +320,7 @@ int main(void)
 		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
 		cmocka_unit_test(small_functions_of_pythons_own_modules_are_filtered),
 		cmocka_unit_test(of_calls_with_one_key_in_json_the_last_stands_at_the_place_of_the_first),
+		cmocka_unit_test(a_large_answer_is_written_in_pieces_unless_it_could_still_fail),
 		cmocka_unit_test(what_the_reference_has_no_answer_for_is_a_sentence),
 		cmocka_unit_test(calls_a_million_deep_are_rows_and_no_text),
 	};

@@ -10,16 +10,9 @@
 
 #include "base/cleanup.h"
 #include "graph/tree.h"
+#include "graph_rows.h"
 
 #define NODES_MAX 16
-
-static uint32_t node(struct graph *g, const char *name)
-{
-	uint32_t at;
-
-	assert_int_equal(graph_node(g, "a.c", SIZE_MAX, 1, name, SIZE_MAX, NULL, &at, NULL), 0);
-	return at;
-}
 
 /* One call from each to the next costs what it says; the callee's own figures are summed up from these. */
 static void call(struct graph *g, const char *from, const char *to, double tall, double tin, int64_t calls)
@@ -46,67 +39,6 @@ static void root(struct graph *g, const char *name, double tall, double tin)
 	g->nodes[at].tall = tall;
 	g->nodes[at].tin = tin;
 	g->nodes[at].nc1 = g->nodes[at].nc2 = 1;
-}
-
-static void begin(struct graph *g)
-{
-	graph_init(g);
-	assert_int_equal(graph_set_unit(g, "s", 1, NULL), 0);
-}
-
-static void build(struct graph *g, const struct graph_tree_options *o, struct graph_tree *t)
-{
-	if (!g->finished)
-		assert_int_equal(graph_finish(g, NULL), 0);
-	assert_int_equal(graph_tree_build(g, o, t, NULL), 0);
-}
-
-static const struct graph_tree_options everything = {.root = GRAPH_NONE, .sort = GRAPH_BY_CUMULATIVE};
-
-/* The row at the end of a way of names; the test fails where there is none. */
-static const struct graph_tree_row *at(const struct graph *g, const struct graph_tree *t, const char *const *names)
-{
-	uint32_t parent = GRAPH_NONE;
-
-	for (; *names; names++) {
-		size_t i = 0;
-
-		while (i < t->count && (t->rows[i].parent != parent || t->rows[i].hidden ||
-					strcmp(g->nodes[t->rows[i].node].name, *names) != 0))
-			i++;
-		if (i == t->count)
-			fail_msg("there is no row %s", *names);
-		parent = (uint32_t)i;
-	}
-	return &t->rows[parent];
-}
-
-#define AT(...) at(&g, &t, (const char *const[]){__VA_ARGS__, NULL})
-
-static void assert_near(double value, double wanted)
-{
-	if (!(fabs(value - wanted) <= 1e-9 * (1 + fabs(wanted))))
-		fail_msg("%.17g is not %.17g", value, wanted);
-}
-
-/* No row is above its parent, nor are all of one parent together; nor the roots above the whole. */
-static void assert_adds_up(const struct graph_tree *t)
-{
-	double *below = calloc(t->count + 1, sizeof *below);
-
-	assert_non_null(below);
-	for (size_t i = 0; i < t->count; i++) {
-		const struct graph_tree_row *r = &t->rows[i];
-
-		assert_true(r->share >= 0 && r->share <= 1 && r->share_of_parent >= 0 && r->share_of_parent <= 1);
-		assert_true(r->self >= 0 && r->self <= r->total * (1 + 1e-9));
-		assert_true(r->parent == GRAPH_NONE || r->parent < i);
-		below[r->parent == GRAPH_NONE ? t->count : r->parent] += r->total;
-	}
-	assert_true(below[t->count] <= t->whole * (1 + 1e-9));
-	for (size_t i = 0; i < t->count; i++)
-		assert_true(below[i] <= (t->rows[i].total - t->rows[i].self) * (1 + 1e-5) + 1e-12);
-	free(below);
 }
 
 /* fct4 calls fct2 and fct3, which both call fct1, which calls sleep, which fct3 also calls by fct0. */
@@ -346,84 +278,6 @@ static void siblings_stand_in_each_of_the_four_orders(void **state)
 	graph_release(&g);
 }
 
-/* Ways "a b c" with a cost each. */
-static void way(struct graph *g, const char *names, double self)
-{
-	uint32_t parent = 0;
-
-	for (const char *c = names; *c; c++)
-		assert_int_equal(graph_way(g, parent, node(g, (char[]){*c, 0}), &parent, NULL), 0);
-	g->ways[parent].self += self;
-	g->ways[parent].calls = 1;
-}
-
-static void ways_are_exact_below_a_function_with_several_callers(void **state)
-{
-	struct graph g;
-	struct graph_tree t;
-
-	(void)state;
-	begin(&g);
-	way(&g, "abcd", 1);
-	way(&g, "aecd", 8);
-	way(&g, "aecf", 1);
-	build(&g, &everything, &t);
-	assert_near(t.whole, 10);
-	assert_near(AT("a", "b", "c", "d")->total, 1);
-	assert_near(AT("a", "e", "c", "d")->total, 8);
-	assert_near(AT("a", "e", "c")->share_of_parent, 1);
-	assert_false(t.estimated);
-	assert_adds_up(&t);
-	graph_tree_release(&t);
-	graph_release(&g);
-}
-
-static void a_recursion_of_ways_is_folded_into_the_row_that_it_comes_back_to(void **state)
-{
-	struct graph g;
-	struct graph_tree t;
-
-	(void)state;
-	begin(&g);
-	way(&g, "ma", 1);
-	way(&g, "maba", 2);
-	way(&g, "mababx", 3);
-	way(&g, "mc", 4); /* the walk goes on where it was before the recursion */
-	way(&g, "mca", 5);
-	build(&g, &everything, &t);
-	assert_int_equal(t.count, 6);
-	assert_near(AT("m", "a")->total, 6);
-	assert_near(AT("m", "a")->self, 3);
-	assert_true(AT("m", "a")->recursive);
-	assert_near(AT("m", "a", "b", "x")->total, 3);
-	assert_near(AT("m", "c")->total, 9);
-	assert_near(AT("m", "c", "a")->total, 5);
-	assert_false(AT("m", "c", "a")->recursive);
-	assert_adds_up(&t);
-	graph_tree_release(&t);
-	graph_release(&g);
-}
-
-static void a_root_of_ones_choice_gathers_all_ways_below_it(void **state)
-{
-	struct graph_tree_options o = everything;
-	struct graph g;
-	struct graph_tree t;
-
-	(void)state;
-	begin(&g);
-	way(&g, "abcd", 1);
-	way(&g, "acd", 2);
-	way(&g, "ae", 7);
-	o.root = node(&g, "c");
-	build(&g, &o, &t);
-	assert_int_equal(t.count, 2);
-	assert_near(t.whole, 3);
-	assert_near(AT("c", "d")->total, 3);
-	graph_tree_release(&t);
-	graph_release(&g);
-}
-
 static void deeper_levels_are_cut_and_the_row_above_says_so(void **state)
 {
 	struct graph_tree_options o = everything;
@@ -602,9 +456,6 @@ int main(void)
 		cmocka_unit_test(small_calls_are_summed_up_in_one_row_behind_the_others),
 		cmocka_unit_test(a_root_of_ones_choice_is_the_whole),
 		cmocka_unit_test(siblings_stand_in_each_of_the_four_orders),
-		cmocka_unit_test(ways_are_exact_below_a_function_with_several_callers),
-		cmocka_unit_test(a_recursion_of_ways_is_folded_into_the_row_that_it_comes_back_to),
-		cmocka_unit_test(a_root_of_ones_choice_gathers_all_ways_below_it),
 		cmocka_unit_test(deeper_levels_are_cut_and_the_row_above_says_so),
 		cmocka_unit_test(a_graph_of_more_ways_than_fit_anywhere_is_cut_and_says_so),
 		cmocka_unit_test(a_chain_of_a_million_calls_is_neither_too_deep_to_walk_nor_to_print),

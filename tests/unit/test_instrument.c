@@ -122,12 +122,21 @@ static void calls_are_counted_per_caller_and_callee(void **state)
 	calls_recording_release(&r);
 }
 
+/* In frames of their own, as functions are. */
+static __attribute__((noinline)) void nest(uint32_t times, int first, int second)
+{
+	volatile char own = 0;
+
+	enter(first);
+	if (times > 1)
+		nest(times - 1, second, first);
+	leave(first);
+	own++;
+}
+
 static void recursive(void)
 {
-	for (int i = 0; i < 10; i++)
-		enter(1 + i % 2);
-	for (int i = 10; i-- > 0;)
-		leave(1 + i % 2);
+	nest(10, 1, 2);
 }
 
 static void recursion_is_counted_once_in_totals(void **state)
@@ -231,14 +240,22 @@ static void missing_exits_end_with_their_caller(void **state)
 	calls_recording_release(&r);
 }
 
-static void deep(void)
+static void *deep_thread(void *unused)
 {
-	for (uint32_t i = 0; i < CALLS_FRAMES_MAX + 1000; i++)
-		enter(1);
-	for (uint32_t i = 0; i < CALLS_FRAMES_MAX + 1000; i++)
-		leave(1);
+	nest(CALLS_FRAMES_MAX + 1000, 1, 1);
 	enter(2);
 	leave(2);
+	return unused;
+}
+
+static void deep(void)
+{
+	pthread_attr_t large;
+	pthread_t it;
+
+	if (pthread_attr_init(&large) != 0 || pthread_attr_setstacksize(&large, (size_t)1 << 30) != 0 ||
+	    pthread_create(&it, &large, deep_thread, NULL) != 0 || pthread_join(it, NULL) != 0)
+		_exit(1);
 }
 
 static void what_is_too_deep_is_counted_and_the_rest_goes_on(void **state)
@@ -401,6 +418,26 @@ static void a_graph_that_cannot_be_read_is_an_error(void **state)
 	assay_graph_free(NULL);
 }
 
+static void notes_of_a_graph_can_be_asked_for(void **state)
+{
+	static const char text[] = "assay-graph 1\nunit\ts\t1\nestimated\t0\nnotes\t1\n"
+				   "note\tsome are missing\nnodes\t0\nedges\t0\nways\t0\nend\n";
+	char path[] = "/tmp/assay-test-XXXXXX";
+	struct assay_graph *graph = NULL;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(assay_graph_read(path, &graph), 0);
+	assert_string_equal(assay_graph_note(graph, 0), "some are missing");
+	assert_null(assay_graph_note(graph, 1));
+	assert_null(assay_graph_note(NULL, 0));
+	assay_graph_free(graph);
+	unlink(path);
+}
+
 #define RECORDED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -417,6 +454,7 @@ int main(void)
 		RECORDED(a_forks_child_has_a_recording_of_its_own),
 		RECORDED(assay_profile_refuses_while_calls_are_recorded),
 		cmocka_unit_test(a_graph_that_cannot_be_read_is_an_error),
+		cmocka_unit_test(notes_of_a_graph_can_be_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

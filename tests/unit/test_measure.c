@@ -399,6 +399,30 @@ static void keep_evaluates_once_and_takes_every_kind_of_value(void **state)
 	assert_string_equal(array, "abcd");
 }
 
+/* That nothing is known of it shows in the time it takes to use it: tests/public. */
+static void hide_evaluates_once_and_yields_every_kind_of_value(void **state)
+{
+	struct {
+		double d[9];
+	} large = {{1, 2}};
+	const int constant = 3;
+	char array[5] = "abcd";
+	unsigned before = evaluations;
+
+	(void)state;
+	assert_true(ASSAY_HIDE(evaluate()) > before);
+	assert_int_equal(evaluations, before + 1);
+	assert_true(ASSAY_HIDE(large).d[1] == 2);
+	assert_true(ASSAY_HIDE(constant) == 3);
+	assert_ptr_equal(ASSAY_HIDE(array), array);
+	assert_string_equal(ASSAY_HIDE("text"), "text");
+	assert_true(ASSAY_HIDE(1.5f) == 1.5f);
+	assert_true(ASSAY_HIDE(2.5L) == 2.5L);
+	assert_true(ASSAY_HIDE((_Bool)1));
+	assert_true(ASSAY_HIDE((signed char)-1) == -1);
+	assert_true(ASSAY_HIDE(UINT64_MAX) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +442,7 @@ int main(void)
 		cmocka_unit_test(figures_of_times_that_others_took),
 		cmocka_unit_test(warnings_are_told_one_by_one),
 		cmocka_unit_test(keep_evaluates_once_and_takes_every_kind_of_value),
+		cmocka_unit_test(hide_evaluates_once_and_yields_every_kind_of_value),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

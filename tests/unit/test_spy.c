@@ -331,6 +331,16 @@ static void make_up(const char *flags, const char *start, const char *statm, con
 	make_file("proc/1/status", status);
 }
 
+/* As which process this /proc shows us. */
+static void link_self(int pid)
+{
+	char path[600], text[24];
+
+	snprintf(path, sizeof path, "%s/self", procfs_root());
+	snprintf(text, sizeof text, "%d", pid);
+	assert_int_equal(symlink(text, path), 0);
+}
+
 static void a_kernel_thread_and_a_hidden_process_are_named(void **state)
 {
 	char text[700];
@@ -338,10 +348,28 @@ static void a_kernel_thread_and_a_hidden_process_are_named(void **state)
 	(void)state;
 	make_up("2129984", "5", "0 0 0 0 0 0 0\n", "Tgid:\t1\n");
 	expect_refusal(1, "process 1 is a thread of the kernel, which has no memory of its own");
+	snprintf(text, sizeof text, "%s shows no processes: it has to be mounted for process %d to be watched",
+		 procfs_root(), (int)getpid());
+	expect_refusal(getpid(), text);
+	link_self(getpid());
 	snprintf(text, sizeof text,
 		 "process %d is hidden: %s shows each user only his own; watch it as its user or as root",
 		 (int)getpid(), procfs_root());
 	expect_refusal(getpid(), text);
+}
+
+static void a_proc_of_another_pid_namespace_is_refused(void **state)
+{
+	char text[700];
+
+	(void)state;
+	make_up("0", "5", "100 50 20 0 0 0 0\n", "Tgid:\t1\n");
+	link_self(getpid() + 1);
+	snprintf(text, sizeof text,
+		 "%s is that of another pid namespace, where the pid is another process's; mount one for this "
+		 "namespace (unshare --mount-proc)",
+		 procfs_root());
+	expect_refusal(1, text);
 }
 
 static void a_pid_that_is_used_again_ends_the_watch(void **state)
@@ -398,6 +426,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_watched_is_named),
 		cmocka_unit_test(a_thread_is_no_process),
 		cmocka_unit_test_setup_teardown(a_kernel_thread_and_a_hidden_process_are_named, fake_roots, real_roots),
+		cmocka_unit_test_setup_teardown(a_proc_of_another_pid_namespace_is_refused, fake_roots, real_roots),
 		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_ends_the_watch, fake_roots, real_roots),
 		cmocka_unit_test_setup_teardown(without_a_mark_that_is_said_and_nothing_is_exact, fake_roots,
 						real_roots),

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -199,6 +200,33 @@ static void a_killed_spy_leaves_its_figures(void **state)
 	assert_non_null(strstr(assay_last_error(), "was killed; the figures are those until then"));
 	assert_int_equal(r.partial, 1);
 	assert_true(r.rss.n >= 1 && r.rss.peak > 0);
+	assert_true(!r.peak_exact && r.peak_above == -1);
+}
+
+static void a_spy_that_was_stopped_before_is_none(void **state)
+{
+	struct assay_spy_result r;
+	struct assay_spy *volatile spy = start(0);
+
+	(void)state;
+	assert_int_equal(assay_spy_stop(spy, &r), 0);
+	assert_int_equal(assay_spy_stop(spy, &r), -1);
+	assert_string_equal(assay_last_error(),
+			    "assay_spy_stop: there is no such spy: it has been stopped before");
+	assert_true(r.rss.n == 0 && r.peak == -1);
+}
+
+static void a_limit_on_files_is_an_error_and_no_signal(void **state)
+{
+	struct rlimit before, small;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = (struct rlimit){100, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_null(assay_spy_start(0, 0, 0));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(assay_last_error(), "the limit on the size of files (ulimit -f) does not allow"));
 }
 
 static void a_spy_that_does_not_answer_is_killed(void **state)
@@ -296,6 +324,22 @@ static int without_sigchld(void)
 	return watch_and_stop();
 }
 
+/* Neither a zombie is left. */
+static int without_descriptors_adopting(void)
+{
+	struct assay_spy *spy;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	spy = assay_spy_start(0, 0, 0);
+	closefrom(3);
+	if (!spy || assay_spy_stop(spy, NULL) == 0)
+		return 1;
+	return strstr(assay_last_error(), "has closed the spy's descriptor") && waitpid(-1, NULL, WNOHANG) < 0 &&
+			       errno == ECHILD
+		       ? 0
+		       : 2;
+}
+
 static void reap_all(int signo)
 {
 	int saved = errno;
@@ -363,6 +407,7 @@ static void hosts_of_all_kinds_can_watch(void **state)
 	assert_int_equal(in_a_host(without_descriptors), 0);
 	assert_int_equal(in_a_host(with_signals_blocked), 0);
 	assert_int_equal(in_a_host(closing_all_descriptors), 0);
+	assert_int_equal(in_a_host(without_descriptors_adopting), 0);
 }
 
 static int die(void)
@@ -465,6 +510,8 @@ int main(void)
 		cmocka_unit_test(the_spy_is_nobodys_child),
 		cmocka_unit_test(a_killed_spy_leaves_its_figures),
 		cmocka_unit_test(a_spy_that_does_not_answer_is_killed),
+		cmocka_unit_test(a_spy_that_was_stopped_before_is_none),
+		cmocka_unit_test(a_limit_on_files_is_an_error_and_no_signal),
 		cmocka_unit_test(the_end_of_another_process_is_told),
 		cmocka_unit_test(several_threads_watch_at_once),
 		cmocka_unit_test(hosts_of_all_kinds_can_watch),

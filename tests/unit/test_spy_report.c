@@ -68,7 +68,7 @@ static void a_watch_without_a_reading_says_so(void **state)
 	expect_peak(&r, &alone, "peak not known: nothing was read");
 	r.peak = 8 * MIB;
 	r.peak_from_mark = r.peak_exact = true;
-	expect_peak(&r, &alone, "peak 8.00 MiB, from the kernel's high-water mark: it ended before the first reading");
+	expect_peak(&r, &alone, "peak 8.00 MiB, from the kernel's high-water mark: no reading came before its end");
 	spy_result_release(&r);
 }
 

@@ -1,4 +1,4 @@
-#include "lib/program.h"
+#include "wire/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
