@@ -5,7 +5,6 @@ All arms run once in each round, in random order; the figures are medians over t
 loop, so what starts and ends around it does not count. A missed goal is a result, not an error. Start it through
 instrument-cost.sh.
 """
-import argparse
 import json
 import os
 import random
@@ -13,24 +12,19 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from pathlib import Path
 
+from options import parse_seeded, seeded_parser
 from pairs import median_interval
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="instrument-cost.sh", description=__doc__)
+    parser = seeded_parser("instrument-cost.sh", __doc__)
     option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
     option("--rounds", type=int, default=20, metavar="N", help="rounds (default 20)")
     option("--calls", type=int, default=4000000, metavar="N", help="calls per run (default 4,000,000)")
-    option("--seed", type=int, default=None, metavar="N", help="of the order (default: a new one)")
-    option("--json", action="store_true", help="print all figures as JSON instead")
-    o = parser.parse_args()
+    o = parse_seeded(parser)
     if o.rounds < 1 or o.calls < 4:
         parser.error("--rounds must be at least 1, and --calls at least 4")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
     return o
 
 

@@ -4,7 +4,6 @@
 All arms run in each round, in random order and its mirror image; overheads are differences of medians within a round.
 A missed goal is a result, not an error. Start it through launch-cost.sh.
 """
-import argparse
 import json
 import random
 import shutil
@@ -14,25 +13,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+from options import parse_seeded, seeded_parser
 from pairs import median_interval, mirrored_order
 
 RESIDENT_MIB = 300
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="launch-cost.sh", description=__doc__)
+    parser = seeded_parser("launch-cost.sh", __doc__)
     option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
     option("--rounds", type=int, default=10, metavar="N", help="rounds, an even number (default 10)")
     option("--runs", type=int, default=200, metavar="N", help="runs of the command per arm and round (default 200)")
     option("--command", default=shutil.which("true"), help="default: %(default)s")
-    option("--seed", type=int, default=None, metavar="N", help="of the order (default: a new one)")
-    option("--json", action="store_true", help="print all figures as JSON instead")
-    o = parser.parse_args()
+    o = parse_seeded(parser)
     if o.rounds < 2 or o.rounds % 2:
         parser.error("--rounds must be an even number of at least 2")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
     return o
 
 

@@ -4,7 +4,6 @@
 Each round runs all arms in random order; the floor is measured in turn with the library's calls, block by block, in
 one process. Ratios are taken within a round. A missed goal is a result, not an error. Start it through region-cost.sh.
 """
-import argparse
 import json
 import os
 import random
@@ -14,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from options import parse_seeded, seeded_parser
 
 MODES = ("trace", "aggregate", "count", "off")
 # (figure, what it is divided by, or None; at most)
@@ -51,22 +52,17 @@ print(by_name(2000), again(50000))
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="region-cost.sh", description=__doc__)
+    parser = seeded_parser("region-cost.sh", __doc__)
     option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
     option("--rounds", type=int, default=10, metavar="N", help="rounds (default 10)")
     option("--blocks", type=int, default=2000, metavar="N", help="blocks of 1,000 pairs per round (default 2000)")
     option("--dir", type=Path, default=None, metavar="DIR", help="where to record (default: a temporary folder)")
     option("--scope-profiler", type=Path, metavar="DIR", help="where the Python package scope_profiler lies")
     option("--python", default=sys.executable, help="the Python that has what it needs (default: this one)")
     option("--no-peers", action="store_true", help="leave out scope-profiler and uftrace")
-    option("--seed", type=int, default=None, metavar="N", help="of the order (default: a new one)")
-    option("--json", action="store_true", help="print all figures as JSON instead")
-    o = parser.parse_args()
+    o = parse_seeded(parser)
     if o.rounds < 1 or not 1 <= o.blocks <= 20000:
         parser.error("--rounds must be at least 1, --blocks between 1 and 20000")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
     return o
 
 

@@ -43,7 +43,7 @@ static hsize_t chunk_of(hid_t set)
 static hsize_t length_of(hid_t set)
 {
 	hid_t space = H5Dget_space(set);
-	hsize_t length;
+	hsize_t length = 0;
 
 	if (space < 0 || H5Sget_simple_extent_ndims(space) != 1 || H5Sget_simple_extent_dims(space, &length, NULL) != 1)
 		die("a column is no list");

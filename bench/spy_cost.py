@@ -4,7 +4,6 @@
 Prints medians over pairs with exact sign-test intervals, and the goals beside them. A missed goal is a result, not an
 error. Start it through spy-cost.sh.
 """
-import argparse
 import importlib.util
 import json
 import os
@@ -14,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cost_arms import BenchError
+from options import parse_seeded, seeded_parser
 from pairs import median_interval, mirrored_order, ratios
 
 GOAL_LOOP = 1.5       # times the CPU time of the statm loop, at 10 ms
@@ -41,22 +42,15 @@ while due < end:
 """
 
 
-class BenchError(Exception):
-    """Why the benchmark cannot go on: one sentence."""
-
-
 def parse_options():
-    parser = argparse.ArgumentParser(prog="spy-cost.sh", description=__doc__)
+    parser = seeded_parser("spy-cost.sh", __doc__)
     option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
     option("--pairs", type=int, default=8, metavar="N", help="of watches, an even number (default %(default)s)")
     option("--slow-pairs", type=int, default=20, metavar="N",
            help="of runs of the watched target, an even number (default %(default)s)")
     option("--seconds", type=float, default=3, metavar="S", help="of each watch (default %(default)s)")
     option("--rounds", type=int, default=4000, metavar="N", help="of the target (default %(default)s)")
-    option("--seed", type=int, default=None, metavar="N", help="of the order of runs (default: a new one)")
-    option("--json", action="store_true", help="print all figures as JSON instead")
-    o = parser.parse_args()
+    o = parse_seeded(parser)
     for pairs in (o.pairs, o.slow_pairs):
         if pairs < 2 or pairs % 2:
             parser.error("pairs come in an even number of at least 2: a block is two pairs")
@@ -170,14 +164,13 @@ def report(results):
 
 def main():
     o = parse_options()
-    seed = random.SystemRandom().randrange(1 << 32) if o.seed is None else o.seed
-    coin, build = random.Random(seed), o.build.resolve()
+    coin, build = random.Random(o.seed), o.build.resolve()
     for program in ("assay", "bench/bench_statm_loop", "bench/bench_spy_target"):
         if not os.access(build / program, os.X_OK):
             raise BenchError(f"{build / program} is not there; run './dev build' first, or name the folder by --build")
     with tempfile.TemporaryDirectory(prefix="assay-spy-cost-") as scratch:
         watchers = Watchers(build, o.seconds, Path(scratch))
-        results = {"seed": seed, "watchers": {}, "slowdown": {}}
+        results = {"seed": o.seed, "watchers": {}, "slowdown": {}}
         for delay_ms in (10, 1):
             results["watchers"][str(delay_ms)] = compare_watchers(o, watchers, delay_ms, coin)
         for delay_ms in (10, 1):

@@ -5,7 +5,6 @@ Each round measures every statement under both, the two right after one another 
 as the median of batches of some 10 ms. Ratios are taken within a round. A missed goal is a result, not an error. Start
 it through timeit.sh.
 """
-import argparse
 import json
 import random
 import statistics
@@ -13,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from options import parse_seeded, seeded_parser
 from pairs import differences, median_interval, ratios
 
 HERE = Path(__file__).resolve().parent
@@ -30,18 +30,13 @@ EMPTY_NS = 0.3
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="timeit.sh", description=__doc__)
+    parser = seeded_parser("timeit.sh", __doc__)
     option = parser.add_argument
-    option("--build", type=Path, default=Path("build"), metavar="DIR", help="build folder (default: build)")
     option("--rounds", type=int, default=40, metavar="N", help="rounds (default 40; 6 are the least for an interval)")
     option("--batches", type=int, default=10, metavar="N", help="batches of each in a round (default 10)")
-    option("--seed", type=int, default=None, metavar="N", help="of the order (default: a new one)")
-    option("--json", action="store_true", help="print all figures as JSON instead")
-    o = parser.parse_args()
+    o = parse_seeded(parser)
     if o.rounds < 1 or o.batches < 6:
         parser.error("--rounds must be at least 1, --batches at least 6")
-    if o.seed is None:
-        o.seed = random.SystemRandom().randrange(1 << 32)
     return o
 
 

@@ -91,7 +91,11 @@ void assay_measurement_end(struct assay_measurement *m);
 #else
 #define ASSAY_ANYWHERE_ "rm"
 #endif
+#ifdef __clang__ /* takes no such choice for a value that is read and written: HIDE stores and loads it */
+#define ASSAY_SOMEWHERE_ "+m"
+#else
 #define ASSAY_SOMEWHERE_ "+" ASSAY_ANYWHERE_
+#endif
 #define ASSAY_CLOBBER() __asm__ __volatile__("" : : : "memory")
 #ifdef __cplusplus
 template <class T> __attribute__((always_inline)) inline void assay_keep_(const T &value)

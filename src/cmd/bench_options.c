@@ -185,7 +185,7 @@ int bench_options_check(const struct bench_args *a, struct error *err)
 		return error_set(err, "option '--confidence': %.10g percent is less than 50", a->confidence);
 	if (a->max_runs > 0 && a->min_runs > a->max_runs)
 		return error_set(err, "--min-runs %.10g is more than --max-runs %.10g", a->min_runs, a->max_runs);
-	if (a->until_decided && !a->runs && a->min_runs > looked_at(a))
+	if (a->until_decided && a->runs == 0 && a->min_runs > looked_at(a))
 		return error_set(err, "--until-decided makes at most %.10g runs here, fewer than --min-runs %.10g",
 				 looked_at(a), a->min_runs);
 	if (a->step && !a->scans.count)

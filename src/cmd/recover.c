@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "cmd/terminal.h"
 #include "record/finish.h"
+#include "record/instrument.h"
 #include "record/job.h"
 #include "record/judging.h"
 #include "record/profiling.h"
@@ -70,6 +71,8 @@ static int rebuild(const struct rundir *dir, const json_t *begin, bool in_job, s
 	}
 	if (profiling_recover(dir, run, &why) < 0)
 		warnings_add(&run->warnings, "There is no CPU profile: %s.", why.text);
+	if (fs_is_dir(dir->calls))
+		instrument_finish(dir, false, NULL, run);
 	if (!in_job)
 		regions_finish(dir, &regions, run);
 	if (judging_run(run, begin, &judging, &why) < 0)
@@ -122,7 +125,7 @@ static int recover(const struct recover_args *a, const char *path)
 		return trouble(&err, EXIT_USAGE);
 	in_job = is_rank(&dir);
 	if (fs_exists(dir.run_json) && !a->force && !sampling_rings_left(dir.rings) &&
-	    (in_job || !regions_left(&dir))) {
+	    !instrument_left(&dir) && (in_job || !regions_left(&dir))) {
 		error_set(&err, "%s is there already: nothing is missing (--force makes it anew from the records)",
 			  dir.run_json);
 		return trouble(&err, EXIT_USAGE);
@@ -231,10 +234,10 @@ const struct command cmd_recover = {
 	.summary = "rebuild the results of a run that was killed",
 	.usage = "[options] DIR",
 	.description =
-		"Makes run.json, timeline.h5 and regions.h5 from what a killed `assay run` had\n"
-		"recorded in DIR. The status is then \"partial\"; what could not be known is named in the\n"
-		"warnings. Of a job (`mpirun assay run`) the ranks that left no result are recovered,\n"
-		"and all are joined as its last rank would have done.",
+		"Makes run.json, timeline.h5, regions.h5 and calls.graph from what a killed\n"
+		"`assay run` or `assay profile` had recorded in DIR. The status is then \"partial\"; what\n"
+		"could not be known is named in the warnings. Of a job (`mpirun assay run`) the ranks that\n"
+		"left no result are recovered, and all are joined as its last rank would have done.",
 	.options = options,
 	.examples =
 		"# after a kill -9 of assay, or of the whole job\n"

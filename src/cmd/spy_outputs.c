@@ -56,7 +56,7 @@ int spy_outputs_check(struct spy_outputs *o, struct error *err)
 
 static int open_file(struct replacement *file, const char *option, const char *path, struct error *err)
 {
-	return path && replacement_open(file, path, err) < 0 ? error_prefix(err, option) : 0;
+	return path && replacement_open(file, path, err) < 0 ? error_prefix(err, "%s", option) : 0;
 }
 
 int spy_outputs_open(struct spy_outputs *o, struct error *err)

@@ -232,6 +232,14 @@ static int put_answer(const struct tree_args *a, const char *path, const struct 
 	return a->out && replacement_commit(&file, &err) < 0 ? trouble(&err, EXIT_TROUBLE) : EXIT_DONE;
 }
 
+/* The flat rows of the reference are those of the file, also where two become one by their new names. */
+static int rename_files(const struct tree_args *a, struct graph *g, struct error *err)
+{
+	if (is_reference(a) && is(a->format, "flat"))
+		return graph_rename(g, a->clean.items, a->clean.count, err);
+	return graph_clean(g, a->clean.items, a->clean.count, is_reference(a), err);
+}
+
 static int show(const struct tree_args *a, const char *path)
 {
 	const struct graph_input input = {
@@ -245,7 +253,7 @@ static int show(const struct tree_args *a, const char *path)
 	warnings_init(&warnings);
 	if (graph_input_read(&input, &g, &warnings, &err) < 0)
 		return trouble(&err, EXIT_USAGE);
-	if (a->clean.count && graph_clean(&g, a->clean.items, a->clean.count, is_reference(a), &err) < 0) {
+	if (a->clean.count && rename_files(a, &g, &err) < 0) {
 		error_prefix(&err, "option '--clean'");
 		return trouble(&err, EXIT_USAGE);
 	}

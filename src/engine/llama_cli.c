@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "engine/marking.h"
 #include "engine/text.h"
-#include "engine/timing.h"
+#include "engine/printed_time.h"
 
 /* A block of timing lines, while it is being read. */
 struct block {
@@ -104,7 +104,7 @@ static void mark_generation(struct cli *s, const struct block *b, int64_t begin)
 	if (!isnan(r->prompt_ms))
 		mark(s, begin, GROUP_PREFILL, "prefill");
 	if (!isnan(r->generated_ms))
-		mark(s, begin + timing_ns(r->prompt_ms), GROUP_DECODE, "decode");
+		mark(s, begin + printed_time_ns(r->prompt_ms), GROUP_DECODE, "decode");
 }
 
 static void close_block(struct cli *s)
@@ -120,7 +120,7 @@ static void close_block(struct cli *s)
 	if (!begin) {
 		double lasted = b->total_ms > 0 && b->total_ms <= 1.25 * counted + 100 ? b->total_ms : counted;
 
-		begin = b->t - timing_ns(lasted);
+		begin = b->t - printed_time_ns(lasted);
 	}
 	if (begin < marking_last(&s->result, &s->context))
 		begin = marking_last(&s->result, &s->context);
@@ -142,25 +142,25 @@ static void close_block(struct cli *s)
 
 static bool timing_line(struct cli *s, const struct log_line *line)
 {
-	struct timing timing = timing_read(line);
+	struct printed_time printed = printed_time_read(line);
 	struct block *b = &s->block;
 	bool again;
 
-	if (timing.kind == TIMING_NONE ||
+	if (printed.kind == PRINTED_NONE ||
 	    !(line_has(line, "llama_perf_") || line_has(line, "common_perf_print:") ||
 	      line_has(line, "llama_print_timings:") || (s->chat && line_has(line, "print_timing: id"))))
 		return false;
-	again = timing.kind == TIMING_PROMPT && (b->request.prompt_tokens >= 0 || !isnan(b->total_ms));
+	again = printed.kind == PRINTED_PROMPT && (b->request.prompt_tokens >= 0 || !isnan(b->total_ms));
 	if (b->open && again)
 		close_block(s);
 	if (!b->open)
 		*b = (struct block){
 			.open = true, .t = line->t, .total_ms = NAN, .sampling_ms = NAN, .request = request_unknown};
-	timing_store(&timing, &b->request);
-	if (timing.kind == TIMING_SAMPLING)
-		b->sampling_ms = timing.ms;
-	if (timing.kind == TIMING_TOTAL) {
-		b->total_ms = timing.ms;
+	printed_time_store(&printed, &b->request);
+	if (printed.kind == PRINTED_SAMPLING)
+		b->sampling_ms = printed.ms;
+	if (printed.kind == PRINTED_TOTAL) {
+		b->total_ms = printed.ms;
 		close_block(s);
 	}
 	s->result.known++;

@@ -13,7 +13,7 @@
 #include "engine/marking.h"
 #include "engine/server_requests.h"
 #include "engine/text.h"
-#include "engine/timing.h"
+#include "engine/printed_time.h"
 
 enum stage { STAGE_BEFORE, STAGE_LOADING, STAGE_WARMING, STAGE_READYING, STAGE_SERVING, STAGE_DOWN };
 
@@ -143,10 +143,10 @@ static bool selection_line(struct server *s, const struct log_line *line)
 
 static bool timing_line(struct server *s, const struct log_line *line)
 {
-	struct timing timing = timing_read(line);
+	struct printed_time printed = printed_time_read(line);
 	int64_t slot = s->block_slot, task = s->block_task;
 
-	if (timing.kind == TIMING_NONE)
+	if (printed.kind == PRINTED_NONE)
 		return false;
 	if (line_has(line, "print_timing")) {
 		read_ids(line, &slot, &task);
@@ -155,9 +155,9 @@ static bool timing_line(struct server *s, const struct log_line *line)
 	} else if (slot < 0) {
 		return false;
 	}
-	if (timing.kind == TIMING_TOTAL)
+	if (printed.kind == PRINTED_TOTAL)
 		s->block_slot = s->block_task = -1;
-	return server_requests_timing(&s->requests, line->t, slot, task, &timing);
+	return server_requests_timing(&s->requests, line->t, slot, task, &printed);
 }
 
 /* "slot print_timing: id  0 | task 0 | " alone on its line: the block without prefixes follows. */

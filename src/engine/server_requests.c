@@ -134,20 +134,20 @@ void server_requests_cached(struct server_requests *r, int64_t slot, int64_t tas
 }
 
 bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task,
-			    const struct timing *timing)
+			    const struct printed_time *printed)
 {
 	struct open_request *o = find_or_add(r, slot, task);
 
 	if (!o)
 		return false;
-	timing_store(timing, &o->request);
-	if (timing->kind != TIMING_TOTAL)
+	printed_time_store(printed, &o->request);
+	if (printed->kind != PRINTED_TOTAL)
 		return true;
 	o->timed = true;
 	if (!o->request.end)
 		o->request.end = t;
-	if (!o->request.start && !isnan(timing->ms))
-		o->request.start = o->request.end - timing_ns(timing->ms);
+	if (!o->request.start && !isnan(printed->ms))
+		o->request.start = o->request.end - printed_time_ns(printed->ms);
 	if (o->released)
 		close_request(r, o);
 	return true;

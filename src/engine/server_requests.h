@@ -6,7 +6,7 @@
 #define ASSAY_ENGINE_SERVER_REQUESTS_H
 
 #include "engine/engine.h"
-#include "engine/timing.h"
+#include "engine/printed_time.h"
 
 #define OPEN_REQUESTS_MAX 1024 /* beyond that the oldest is taken for ended */
 
@@ -43,7 +43,7 @@ void server_requests_cached(struct server_requests *r, int64_t slot, int64_t tas
 
 /* Returns false where it can be no request's. */
 bool server_requests_timing(struct server_requests *r, int64_t t, int64_t slot, int64_t task,
-			    const struct timing *timing);
+			    const struct printed_time *printed);
 
 /* No more lines: those still under way end here. */
 void server_requests_end(struct server_requests *r);

@@ -4,6 +4,7 @@
 #include "exec/snippet_runner.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +32,13 @@ static int refuse(const char *path, const char *why)
 {
 	struct snippet_reply reply = {.magic = SNIPPET_MAGIC, .outcome = SNIPPET_REFUSED};
 	FILE *out = fopen(path, "we");
+	bool written;
 
 	if (!out)
 		return 1;
 	snprintf(reply.text, sizeof reply.text, "%s", why ? why : "it is null");
-	return (fwrite(&reply, sizeof reply, 1, out) == 1) & (fclose(out) == 0) ? 0 : 1;
+	written = fwrite(&reply, sizeof reply, 1, out) == 1;
+	return fclose(out) == 0 && written ? 0 : 1;
 }
 
 int main(int argc, char **argv)

@@ -119,4 +119,8 @@ size_t graph_find(const struct graph *g, const char *text, uint32_t *ret, size_t
  * finished is finished afterwards. After a failure it is only good to be released. */
 int graph_clean(struct graph *g, const char *const *rules, size_t count, bool strict, struct error *err);
 
+/* The same, but functions that become one stay apart: for lists of functions alone, since nothing can be added to the
+ * graph, or found in it, afterwards. */
+int graph_rename(struct graph *g, const char *const *rules, size_t count, struct error *err);
+
 #endif

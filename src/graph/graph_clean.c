@@ -71,13 +71,15 @@ static int rename_one(struct graph *g, struct graph_node *n, struct buf *text, c
 	return 0;
 }
 
-static int rename_all(struct graph *g, const char *const *rules, size_t count, struct error *err)
+int graph_rename(struct graph *g, const char *const *rules, size_t count, struct error *err)
 {
 	CLEANUP(buf_release) struct buf text;
 	const char *old = "";
 	char *new = NULL;
 
 	buf_init(&text);
+	if (check_rules(rules, count, err) < 0)
+		return -1;
 	for (size_t i = 0; i < g->node_count; i++) {
 		struct graph_node *n = &g->nodes[i];
 
@@ -207,7 +209,7 @@ int graph_clean(struct graph *g, const char *const *rules, size_t count, bool st
 
 	if (h && !map)
 		no_memory(err);
-	else if (h && check_rules(rules, count, err) == 0 && rename_all(g, rules, count, err) == 0)
+	else if (h && graph_rename(g, rules, count, err) == 0)
 		merged = merge_nodes(g, h, map, strict, err);
 	/* Where no two became one, lists and figures hold. */
 	if (merged == 0)

@@ -209,10 +209,11 @@ static int put_row(struct graph_tree *t, const struct tree_vertex *v, uint32_t p
 		.share_of_parent = share_of(v->total, parent == GRAPH_NONE ? t->whole : t->rows[parent].total),
 		.estimated = v->estimated,
 		.self_estimated = v->self_estimated,
+		.calls_estimated = v->estimated || v->calls_estimated,
 		.recursive = v->recursive,
 		.cut = v->cut,
 	};
-	t->estimated |= v->estimated || v->self_estimated;
+	t->estimated |= v->estimated || v->self_estimated || v->calls_estimated;
 	return 0;
 }
 

@@ -27,6 +27,7 @@ struct graph_tree_row {
 	double share, share_of_parent; /* 0..1, never above */
 	bool estimated;        /* below a function that is shared */
 	bool self_estimated;   /* of a shared function itself, where its callers' parts in self are not known */
+	bool calls_estimated;  /* the same of recursive calls: whose they are is not known */
 	bool recursive;        /* calls that came back to a function on the way are folded into this row */
 	bool cut;              /* its calls are not shown: `depth` is reached, or the tree is as large as it may be */
 	uint32_t hidden;       /* a summary row of so many functions; node is GRAPH_NONE, calls -1 */

@@ -260,10 +260,14 @@ static void fold_call(struct unfolding *u, const struct passing *p, const struct
 {
 	struct tree_vertex *v = &u->t->vertices[u->place[e->callee]];
 	bool is_root = v->parent == GRAPH_NONE; /* it has all calls of the function */
+	const struct tree_vertex *caller = &u->t->vertices[p->vertex];
+	bool divided = caller->estimated || is_divided(u, caller);
 
 	v->recursive = true;
-	if (!is_root && v->calls >= 0 && e->nc2 > 0 &&
-	    __builtin_add_overflow(v->calls, calls_of(e->nc2, p->part), &v->calls))
+	if (is_root || v->calls < 0 || e->nc2 <= 0)
+		return;
+	v->calls_estimated |= p->estimated;
+	if (__builtin_add_overflow(v->calls, calls_of(e->nc2, divided ? part_of(u, caller) : 1), &v->calls))
 		v->calls = INT64_MAX;
 }
 

@@ -13,7 +13,7 @@ struct tree_vertex {
 	double hidden_total;
 	double self, total;
 	int64_t calls;
-	bool estimated, self_estimated, recursive, cut;
+	bool estimated, self_estimated, calls_estimated, recursive, cut;
 };
 
 struct tree_growth {

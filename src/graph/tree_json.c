@@ -48,6 +48,7 @@ static void put_row(const struct graph *g, const struct graph_tree_row *r, struc
 	put_whole(out, "parent", r->parent, r->parent != GRAPH_NONE);
 	put_flag(out, "estimated", r->estimated);
 	put_flag(out, "self_estimated", r->self_estimated);
+	put_flag(out, "calls_estimated", r->calls_estimated);
 	put_flag(out, "recursive", r->recursive);
 	put_flag(out, "cut", r->cut);
 	put_whole(out, "hidden", r->hidden, true);
@@ -99,7 +100,7 @@ int graph_tree_rows(const struct graph *g, const struct graph_tree *t, struct bu
 int graph_tree_csv(const struct graph *g, const struct graph_tree *t, struct buf *out)
 {
 	buf_puts(out, "function,file,line,module,calls,self,total,share,share_of_parent,depth,parent,estimated,"
-		      "self_estimated,recursive,cut,hidden\n");
+		      "self_estimated,calls_estimated,recursive,cut,hidden\n");
 	for (size_t i = 0; i < t->count; i++) {
 		const struct graph_tree_row *r = &t->rows[i];
 		const struct graph_node *n = r->node == GRAPH_NONE ? NULL : &g->nodes[r->node];
@@ -123,7 +124,8 @@ int graph_tree_csv(const struct graph *g, const struct graph_tree *t, struct buf
 		buf_printf(out, ",%" PRIu32 ",", r->depth);
 		if (r->parent != GRAPH_NONE)
 			buf_printf(out, "%" PRIu32, r->parent);
-		buf_printf(out, ",%d,%d,%d,%d,%" PRIu32 "\n", r->estimated, r->self_estimated, r->recursive, r->cut,
+		buf_printf(out, ",%d,%d,%d,%d,%d,%" PRIu32 "\n", r->estimated, r->self_estimated,
+			   r->calls_estimated, r->recursive, r->cut,
 			   r->hidden);
 	}
 	return out->failed ? -1 : 0;

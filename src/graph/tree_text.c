@@ -11,6 +11,8 @@
 #define GAP "  "
 #define GAP_COLUMNS 2
 #define PARENT_FROM 100 /* columns of a terminal that also has room for shares of the parent */
+#define NAMES_LEAST 22  /* columns of names with their tree lines: for less, figures are left out */
+#define NAME_BESIDE 8   /* columns of a name beside its mark: for less, the mark is a short one */
 #define LEVEL_COLUMNS 2
 #define LEVELS_MAX 60 /* of tree lines, however wide it may get: a file may be a million levels deep */
 #define LEVELS_LEAST 3
@@ -63,17 +65,19 @@ static struct units_text figure_of(const struct printing *p, const struct graph_
 	case SELF:
 		return r->hidden ? nothing : graph_words_marked(graph_words_cost(p->g, r->self), r->self_estimated);
 	case CALLS:
-		return r->calls < 0 ? nothing : graph_words_marked(units_count((double)r->calls), r->estimated);
+		return r->calls < 0 ? nothing : graph_words_marked(units_count((double)r->calls), r->calls_estimated);
 	case FIGURES:
 		break;
 	}
 	return nothing;
 }
 
-/* A column is as wide as its widest figure, and left out where it has none. */
-static void measure(struct printing *p)
+/* A column is as wide as its widest figure, and left out where it has none, or where names would have too little room
+ * on a terminal. Returns what all take. */
+static size_t measure_figures(struct printing *p)
 {
-	size_t used = 0, deepest = 0;
+	static const enum figure dispensable[] = {CALLS, SELF};
+	size_t used = 0;
 
 	for (enum figure f = SHARE; f < FIGURES; f++)
 		for (size_t i = 0; i < p->t->count; i++) {
@@ -89,6 +93,21 @@ static void measure(struct printing *p)
 			p->widths[f] = strlen(headings[f]);
 		used += p->widths[f] ? p->widths[f] + GAP_COLUMNS : 0;
 	}
+	for (size_t i = 0; i < sizeof dispensable / sizeof *dispensable; i++) {
+		size_t *width = &p->widths[dispensable[i]];
+
+		if (p->o->columns && p->o->columns < used + NAMES_LEAST && *width) {
+			used -= *width + GAP_COLUMNS;
+			*width = 0;
+		}
+	}
+	return used;
+}
+
+static void measure(struct printing *p)
+{
+	size_t used = measure_figures(p), deepest = 0;
+
 	for (size_t i = 0; i < p->t->count; i++)
 		deepest = p->t->rows[i].depth > deepest ? p->t->rows[i].depth : deepest;
 	p->columns = p->o->columns > used ? p->o->columns - used : p->o->columns ? 1 : SIZE_MAX;
@@ -153,17 +172,24 @@ static size_t put_tree_lines(struct printing *p, size_t i)
 	return p->out->length - start;
 }
 
+static const char *mark_of(const struct graph_tree_row *r, size_t columns)
+{
+	if (!r->recursive)
+		return r->cut ? " ..." : "";
+	if (columns < strlen(" (recursive)") + NAME_BESIDE)
+		return r->cut ? " ..." : " (rec.)";
+	return r->cut ? " (recursive) ..." : " (recursive)";
+}
+
 static void put_name(struct printing *p, const struct graph_tree_row *r, size_t columns)
 {
-	const char *mark = r->recursive && r->cut ? " (recursive) ..." : r->recursive ? " (recursive)" : "";
-	size_t width;
+	const char *mark = mark_of(r, columns);
+	size_t width = strlen(mark);
 
 	if (r->hidden) {
 		buf_printf(p->out, "(%s more)", units_count(r->hidden).text);
 		return;
 	}
-	mark = r->cut && !r->recursive ? " ..." : mark;
-	width = strlen(mark);
 	if (columns != SIZE_MAX)
 		columns = columns > width ? columns - width : 1;
 	graph_words_function(p->out, &p->g->nodes[r->node], columns, p->o->colour);

@@ -389,6 +389,8 @@ static int read(const char *text, size_t length, const struct graph_reading *how
 	buf_init(&r.name);
 	r.m = (struct marshal){.bytes = (const unsigned char *)text, .length = length, .source = how->source};
 	ret->source = "pstats";
+	if (how->event)
+		return error_set(err, "%s: profiles of Python have no events to choose from", how->source);
 	if (marshal_scan(&r.m, err) < 0 || graph_set_unit(ret, "s", 1, err) < 0 || read_all(&r) < 0)
 		return -1;
 	reader_release(&r);

@@ -17,7 +17,7 @@ enum process_state { PROCESS_NEW = 0, PROCESS_STARTING = 1, PROCESS_OFF = 2, PRO
 struct process {
 	_Atomic int state; /* enum process_state */
 	/* A page of its own, which reads as 0 in a forked child; else 1. */
-	_Atomic uint32_t *here;
+	_Atomic uint32_t *_Atomic here;
 	_Atomic bool restricted; /* no system calls of ours any more */
 	_Atomic bool blind;      /* nor may the clock be read: ticks that still come do nothing */
 	int pid;

@@ -12,7 +12,9 @@
 #include "base/fs.h"
 #include "graph/graph_file.h"
 #include "model/profile.h"
+#include "model/warnings.h"
 #include "record/elf_headers.h"
+#include "store/graph_recording.h"
 #include "symbol/symbols.h"
 
 #define DELETED " (deleted)"
@@ -353,7 +355,7 @@ static int build(struct building *b, const volatile int *hurry)
 	return graph_finish(b->graph, b->err);
 }
 
-int call_graph_build(const struct calls_recording *r, const volatile int *hurry, struct graph *ret, struct error *err)
+static int build_graph(const struct calls_recording *r, const volatile int *hurry, struct graph *ret, struct error *err)
 {
 	struct building b = {.recording = r, .graph = ret, .err = err};
 	int result;
@@ -407,7 +409,7 @@ int call_graph_make(const char *folder, const char *path, const volatile int *hu
 	for (size_t i = 0; i < notes.count; i++)
 		if (graph_note(ret, "%s", notes.texts[i]) < 0)
 			return error_set(err, "out of memory for a call graph");
-	if (call_graph_build(&r, hurry, ret, err) < 0)
+	if (build_graph(&r, hurry, ret, err) < 0)
 		return -1;
 	graph_file_write(ret, &text);
 	if (text.failed)

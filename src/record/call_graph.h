@@ -4,16 +4,11 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "model/warnings.h"
-#include "store/graph_recording.h"
 
-/* Fills *ret, which is initialised, with seconds, and finishes it. What has no name is called after its place:
- * "MODULE!?+0x1234". Sentences about what is missing go to the graph's notes. *hurry (may be NULL), set by a signal:
- * what is left gets no names. */
-int call_graph_build(const struct calls_recording *r, const volatile int *hurry, struct graph *ret, struct error *err);
-
-/* Reads the recordings in a folder, builds the graph and writes it to `path`; *ret is initialised. Returns 1, and
- * writes nothing, where no calls were recorded: *err says why, as far as that can be told. */
+/* Reads the recordings in a folder, builds the graph, in seconds, and writes it to `path`; *ret is initialised. What
+ * has no name is called after its place: "MODULE!?+0x1234". Sentences about what is missing go to the graph's notes.
+ * *hurry (may be NULL), set by a signal: what is left gets no names. Returns 1, and writes nothing, where no calls
+ * were recorded: *err says why, as far as that can be told. */
 int call_graph_make(const char *folder, const char *path, const volatile int *hurry, struct graph *ret,
 		    struct error *err);
 

@@ -11,6 +11,8 @@
 #include "base/fs.h"
 #include "record/call_graph.h"
 #include "record/preload_target.h"
+#include "record/recordings.h"
+#include "store/graph_recording.h"
 #include "wire/graph.h"
 
 /* Beside the program where it was built; installed it is one folder above the plug-ins. */
@@ -51,12 +53,21 @@ char **instrument_prepare(const struct rundir *dir, const char *const *env, stru
 	return lines;
 }
 
+bool instrument_left(const struct rundir *dir)
+{
+	bool writing;
+
+	return recordings_look(dir->calls, CALLS_FILE_PREFIX, &writing);
+}
+
 void instrument_finish(const struct rundir *dir, bool survivors, const volatile int *hurry, struct run *run)
 {
 	CLEANUP(graph_release) struct graph graph;
 	struct error err;
+	bool writing;
 	int made;
 
+	recordings_look(dir->calls, CALLS_FILE_PREFIX, &writing);
 	graph_init(&graph);
 	rundir_clear_way(dir->calls_graph);
 	made = call_graph_make(dir->calls, dir->calls_graph, hurry, &graph, &err);
@@ -64,8 +75,8 @@ void instrument_finish(const struct rundir *dir, bool survivors, const volatile 
 		warnings_add(&run->warnings, "%s", graph.notes[i]);
 	if (made != 0)
 		warnings_add(&run->warnings, "There is no call graph: %s.", err.text);
-	/* Those of a graph that could not be made can be tried again: assay profile --instrument DIR. */
-	if (made < 0 || survivors)
+	/* Those of a graph that could not be made can be tried again: assay recover, assay profile --instrument DIR. */
+	if (made < 0 || survivors || writing)
 		return;
 	if (calls_recording_remove(dir->calls, &err) < 0)
 		warnings_add(&run->warnings, "%s.", err.text);

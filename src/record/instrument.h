@@ -11,6 +11,9 @@
  * preload_environment_free; NULL with *err where calls cannot be recorded: then there is no point in running. */
 char **instrument_prepare(const struct rundir *dir, const char *const *env, struct error *err);
 
+/* Whether there are recordings that are not in calls.graph, or may not be. */
+bool instrument_left(const struct rundir *dir);
+
 /* Makes calls.graph of the recordings and removes these where no process can add to them. What is missing or went wrong
  * is named in run->warnings. */
 void instrument_finish(const struct rundir *dir, bool survivors, const volatile int *hurry, struct run *run);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/procfs.h"
 #include "base/units.h"
 #include "record/begin.h"
+#include "record/recordings.h"
 #include "store/region_file.h"
 #include "store/region_merge.h"
 #include "store/region_rows.h"
@@ -97,47 +96,11 @@ static bool is_recording(const char *name)
 	return strncmp(name, REGION_FILE_PREFIX, strlen(REGION_FILE_PREFIX)) == 0;
 }
 
-/* One that has ended and was not waited for writes no more. */
-static bool is_running(pid_t pid)
-{
-	char stat[512];
-	const char *name_end;
-
-	if (kill(pid, 0) < 0 && errno != EPERM)
-		return false;
-	if (procfs_read_file(stat, sizeof stat, "%d/stat", (int)pid) <= 0)
-		return true;
-	name_end = strrchr(stat, ')');
-	return !name_end || strncmp(name_end, ") Z", 3) != 0;
-}
-
-/* Looks through the recordings; *ret_writing: a process that has one is there still. Of another machine or name space
- * the number means another process, at worst a living one: then recordings are kept that could go. */
-static bool look(const char *folder, bool *ret_writing)
-{
-	DIR *d = opendir(folder);
-	bool found = false;
-
-	*ret_writing = false;
-	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-		long pid;
-
-		if (!is_recording(e->d_name))
-			continue;
-		found = true;
-		pid = strtol(e->d_name + strlen(REGION_FILE_PREFIX), NULL, 10);
-		*ret_writing |= pid > 0 && pid <= INT32_MAX && is_running((pid_t)pid);
-	}
-	if (d)
-		closedir(d);
-	return found;
-}
-
 bool regions_left(const struct rundir *dir)
 {
 	bool writing;
 
-	return look(dir->regions, &writing);
+	return recordings_look(dir->regions, REGION_FILE_PREFIX, &writing);
 }
 
 /* Everything in the folder, and the folder. */
@@ -340,7 +303,7 @@ static int merge(const struct rundir *dir, const struct regions_finishing *f, st
 
 void regions_finish(const struct rundir *dir, const struct regions_finishing *f, struct run *run)
 {
-	bool writing, found = look(dir->regions, &writing);
+	bool writing, found = recordings_look(dir->regions, REGION_FILE_PREFIX, &writing);
 	struct error err;
 
 	if (found) {

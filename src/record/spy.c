@@ -26,7 +26,8 @@
 #define END_UNNOTICED_NS (50 * NS_PER_MS)
 #define REAP_AT 1024 /* dead processes in the table */
 
-struct process *spy_root(struct spy *s)
+/* The process itself, as long as it lives. */
+static struct process *root_of(struct spy *s)
 {
 	/* Of a single process the table holds nothing else. */
 	struct process *p = s->tree ? process_find(&s->processes, s->o.pid) : &s->processes.items[0];
@@ -143,7 +144,7 @@ static int add_process(struct spy *s, struct error *err)
 /* Both were opened by pid; that they are of the same process, its stat says, which belongs to one for good. */
 static int open_rest(struct spy *s, struct error *err)
 {
-	struct process *p = spy_root(s);
+	struct process *p = root_of(s);
 	int statm = procfs_open("%d/statm", (int)s->o.pid);
 
 	s->pidfd = (int)syscall(SYS_pidfd_open, s->o.pid, 0);
@@ -273,6 +274,8 @@ static void read_rest(struct spy *s, struct spy_sample *sample, int64_t now)
 	else if (s->o.pss)
 		pss = pss_read(&s->shares, &s->context, sample->bytes[SPY_RSS], now);
 	sample->bytes[SPY_PSS] = isnan(pss) ? -1 : (int64_t)pss;
+	if (!isnan(pss) && sample->bytes[SPY_RSS] > s->shares_rss)
+		s->shares_rss = sample->bytes[SPY_RSS];
 }
 
 static void note(struct spy *s, const struct spy_sample *sample)
@@ -303,7 +306,7 @@ bool spy_tick(struct spy *s, int64_t now)
 		read_rest(s, &sample, now);
 	if (s->o.gpu)
 		spy_gpus_read(&s->gpus, &sample, s->context.exact, &s->warnings);
-	s->ended = !spy_root(s);
+	s->ended = !root_of(s);
 	if (s->ended)
 		s->end = now;
 	if (sample.processes > 0) {

@@ -6,6 +6,10 @@
 #include "base/units.h"
 #include "record/spy_state.h"
 
+/* By how much the RSS may have grown past the last reading of the PSS before that is said. It has grown as well where
+ * processes grew while they were read, one after the other. */
+#define PSS_KNOWN 1.02
+
 /* A peak that can have been missed by no more than this is exact. */
 #define TOLERANCE 0.02
 
@@ -87,6 +91,13 @@ static void warn(struct spy *s, const struct spy_result *r)
 	if (s->ticks > 0 && r->high_water_end < 0)
 		warnings_add(&s->warnings,
 			     "The kernel told no high-water mark: what happened between two readings is not known.");
+	if (r->how != SPY_RUNNING && s->shares_rss > 0 &&
+	    (double)r->resources[SPY_RSS].peak > PSS_KNOWN * (double)s->shares_rss)
+		warnings_add(&s->warnings,
+			     "The PSS was read up to an RSS of %s, and not at %s: it is read rarely, since that "
+			     "takes long, so its largest value is not known.",
+			     units_bytes((double)s->shares_rss).text,
+			     units_bytes((double)r->resources[SPY_RSS].peak).text);
 }
 
 static void copy_warnings(const struct warnings *from, struct warnings *to)

@@ -54,13 +54,11 @@ struct spy {
 
 	struct spy_marks marks;
 	struct pss shares;
+	int64_t shares_rss; /* the largest RSS at which the shares were read; 0: never */
 	struct spy_gpus gpus;
 	struct monitor resources[SPY_RESOURCES];
 	struct monitor gpu_monitors[SPY_GPUS_MAX];
 };
-
-/* The process itself, as long as it lives. */
-struct process *spy_root(struct spy *s);
 
 /* Reads status where it is due, or at any rate where context.exact says so: returns the swap, or -1. */
 int64_t spy_marks_read(struct spy *s, int64_t now);

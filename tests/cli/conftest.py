@@ -14,9 +14,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("ASSAY_BUILD", "build")).resolve()
 
-# Of programs that are built with AddressSanitizer; others do not heed it. GCC 12's takes what stands before some
-# thread-local blocks for a header of glibc 2.19; where a library with one was loaded late, LeakSanitizer may crash on it
-# ("has encountered a fatal error"). Blocks are found without. What cairo's libraries never free is not ours.
+# For programs that are built with AddressSanitizer; others do not heed it. GCC 12's takes what stands before some
+# thread-local blocks for a header of glibc 2.19; where a library with one was loaded late, LeakSanitizer may crash on
+# it ("has encountered a fatal error"). Blocks are found without. What cairo's libraries never free is not ours.
 os.environ["LSAN_OPTIONS"] = ":".join((
     "intercept_tls_get_addr=0", f"suppressions={ROOT / 'tests/data/lsan/cairo.txt'}", "print_suppressions=0",
     os.environ.get("LSAN_OPTIONS", "")))
@@ -88,6 +88,15 @@ def targets():
         return str(path)
 
     return find
+
+
+@pytest.fixture
+def sleeper():
+    """A process that does nothing; it ends with the test."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """`assay profile --instrument`: programs compiled with -finstrument-functions, whose calls are known exactly."""
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 from conftest import BUILD, ROOT, environment
 from need import need
+from waiting import is_running, wait_for
 
 LIBRARY = BUILD / "libassay.so"
 
@@ -168,6 +170,30 @@ def test_recordings_of_a_killed_assay_are_made_a_graph_later(assay, targets, tmp
     got = assay("profile", "--instrument", "-q", folder)
     assert (got.status, got.stdout, got.stderr) == (0, "", "")
     assert Graph(folder / "calls.graph").calls("leaf") == 1001
+
+
+def test_recover_makes_the_graph_of_a_killed_run(assay, program, targets, tmp_path):
+    script = f'{targets("instrumented")} calls; exec sleep 60'
+    process = subprocess.Popen([program, "profile", "--instrument", "--no-probe", "-q", "-o", "out", "--", "sh", "-c",
+                                script], cwd=tmp_path, env=environment({}), stdout=subprocess.PIPE,
+                               start_new_session=True)
+    try:
+        assert process.stdout.readline() == b"done\n"
+        process.kill()
+        process.wait()
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+    out = tmp_path / "out"
+    pids = {file.name.split("-")[1] for file in (out / "segments" / "calls").iterdir()}
+    wait_for(lambda: not any(is_running(pid) for pid in pids), "the shell's end")
+    assert not (out / "calls.graph").exists()
+    got = assay("recover", "-q", "out")
+    assert (got.status, got.stderr) == (0, "")
+    assert Graph(out / "calls.graph").calls("leaf") == 1001
+    assert not (out / "segments" / "calls").exists()
+    again = assay("recover", "-q", "out")
+    assert again.status == 2 and "nothing is missing" in again.stderr
 
 
 def test_damaged_recordings_are_told_of(assay, targets, tmp_path):

@@ -373,7 +373,7 @@ def test_bad_usage_is_named(matrix, assay):
             (["cases.json", "--a", "x=a", "--b", "y=b", "--only", "zzz"], "--only 'zzz': no label matches it"),
             (["cases.json", "--a", "x=a", "--b", "y=b", "--order", "AAB"],
              "the order 'AAB': every side has to run equally often in it, at least once"),
-            (["cases.json", "--a", "x=a", "--b", "y=b", "--pairs", "1.5"], "option '--pairs': 1.5 is no whole number"),
+            (["cases.json", "--a", "x=a", "--b", "y=b", "--pairs", "1.5"], "option '--pairs': 1.5 is not a whole number"),
             (["cases.json", "--a", "x=a", "--b", "x=b"],
              "--a and --b: both sides are called 'x': give them different names"),
             (["cases.json", "--a", "x=a", "--b", "y=b", "--confidence", "40"],

@@ -59,6 +59,13 @@ def test_two_files_that_become_one_are_refused_as_the_reference_does(assay, tmp_
     assert "two functions become 'x.py:1:f'" in got.stderr
 
 
+def test_flat_rows_of_two_files_that_become_one_stay_two_as_in_the_reference(assay, tmp_path):
+    profile = tmp_path / "x.prof"
+    profile.write_bytes(marshal.dumps({(f"/{f}/x.py", 1, "f"): (n, n, 1.0, 1.0, {}) for n, f in ((1, "a"), (2, "b"))}))
+    rows = json.loads(reference(assay, profile, "--clean", "basename", "--format", "flat").stdout)
+    assert [(row["file"], row["ncalls1"]) for row in rows] == [("x.py:1", 1), ("x.py:1", 2)]
+
+
 def test_a_profile_cut_short_is_named_with_its_place(assay, tmp_path):
     whole = (DATA / "fct4.prof").read_bytes()
     (tmp_path / "cut.prof").write_bytes(whole[:-1])

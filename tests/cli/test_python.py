@@ -1,6 +1,7 @@
 """The package `assay` as a Python program uses it: from the source tree with this build's library, and installed."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -301,6 +302,17 @@ def test_another_library_of_that_name_is_told_apart(python):
     error = python("import assay", env={"ASSAY_LIBRARY": "libc.so.6"}, status=1).splitlines()[-1]
     assert error == ("ImportError: libc.so.6 has no assay_version: it is of another version than this package; set "
                      "ASSAY_LIBRARY to the path of its own libassay.so")
+
+
+def test_the_examples_of_the_documentation_run(python):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+    assert all(sum(name in block for block in blocks) for name in ("measure_time", "assay.region", "start_spying_on"))
+    lines = [line.removeprefix(">>> ") for block in blocks for line in block.splitlines()]
+    got = python("import assay\ndef solve(): bytearray(100 << 20)\n" + "\n".join(lines)).splitlines()
+    seen, peak = json.loads(got[0].replace("'", '"')), got[1].split()
+    assert list(seen) == ["peak", "mean", "n", "begin", "end"]
+    assert seen["peak"] > 100 > seen["end"]
+    assert int(peak[0]) > 100 << 20 and peak[1] == "True"
 
 
 def test_an_installed_package_finds_its_library(python, tmp_path):

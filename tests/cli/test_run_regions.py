@@ -11,7 +11,7 @@ import pytest
 
 from conftest import BUILD, ROOT, environment
 from need import need
-from waiting import wait_for
+from waiting import is_running, wait_for
 
 h5py = pytest.importorskip("h5py", reason="h5py: python3-h5py is not installed")
 
@@ -42,14 +42,6 @@ def calls_of(path):
             span = slice(int(offset), int(offset) + int(count))
             found.setdefault(names[region], []).extend(zip(start[span], end[span]))
     return found
-
-
-def is_running(pid):
-    """One that nobody has waited for yet has ended, too."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def recordings(run_dir):

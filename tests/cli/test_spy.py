@@ -25,18 +25,14 @@ def available_bytes():
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
+def is_sanitized(program):
+    return b"__asan_init" in program.read_bytes()
+
+
 @pytest.fixture(name="spy")
 def spy_command(assay):
     """spy("--json", PID): `assay spy` to its end; words may be numbers."""
     return lambda *args, **popen: assay("spy", *map(str, args), **popen)
-
-
-@pytest.fixture
-def sleeper():
-    process = subprocess.Popen(["sleep", "600"])
-    yield process
-    process.kill()
-    process.wait()
 
 
 @pytest.fixture
@@ -76,12 +72,12 @@ def tells_the_truth(figures, truth):
 
 @pytest.mark.parametrize("ms", (5, 50, 500))
 @pytest.mark.parametrize("mib", (10, 400, 4000))
-def test_a_peak_is_found_however_short_it_is(spy, targets, mib, ms):
+def test_a_peak_is_found_however_short_it_is(spy, targets, program, mib, ms):
     need("memory", available_bytes() > 2 * mib * MIB, f"the target touches {mib} MiB")
     figures = figures_of(spy, "--", targets("touch_memory"), mib, ms)
     assert figures["peak"]["exact"]
-    own = figures["peak"]["bytes"] - mib * MIB  # what the program needs besides
-    assert 0 <= own < 3 * MIB + 0.02 * mib * MIB
+    own = figures["peak"]["bytes"] - mib * MIB  # what the program needs besides, and a sanitizer
+    assert 0 <= own < (8 if is_sanitized(program) else 3) * MIB + 0.02 * mib * MIB
 
 
 def test_a_peak_between_two_readings_is_told_by_the_high_water_mark(spy, targets):
@@ -123,7 +119,40 @@ def test_ten_processes_that_share_memory_are_many_rss_and_one_pss(spy, targets):
     figures = figures_of(spy, "--pss", "--", targets("spy_share"), 1024, 9, 1500)
     assert figures["processes"] == 10
     assert is_within(figures["rss"]["peak"], 10 << 30, 0.03)
-    assert is_within(figures["pss"]["peak"], 1 << 30, 0.05)
+    # Where a reading came while they grew, and was too dear to be repeated, that is said.
+    told = any("so its largest value is not known" in text for text in figures["warnings"])
+    assert told or is_within(figures["pss"]["peak"], 1 << 30, 0.05)
+
+
+def test_memory_that_ten_processes_share_at_rest_is_counted_once_in_the_pss(spy, targets):
+    with subprocess.Popen([targets("spy_share"), "128", "9", "3000"], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        figures = figures_of(spy, "--pss", "--tree", "--until", "0.2", process.pid)
+    assert figures["processes"] == 10
+    assert is_within(figures["rss"]["peak"], 10 * 128 * MIB, 0.1)
+    # A sanitizer gives each of them some of its own.
+    assert 128 * MIB <= figures["pss"]["begin"] < 192 * MIB
+    assert not any("largest value" in text for text in figures["warnings"])
+
+
+def test_pss_that_was_not_read_at_the_largest_rss_is_said_to_be_unknown(spy):
+    # The first reading of the PSS, of 1 GiB, forbids the next for a hundred times as long; then there is twice as much.
+    need("memory", available_bytes() > 4 << 30, "the target touches 2 GiB")
+    program = ("import mmap, sys, time\n"
+               "def touch():\n"
+               "    m = mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); m.madvise(15)\n"
+               "    for i in range(0, 1 << 30, 4096): m[i] = 1\n"
+               "    return m\n"
+               "kept = [touch()]; print('ready', flush=True); sys.stdin.readline()\n"
+               "kept.append(touch()); kept.clear(); time.sleep(60)")
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        figures = figures_of(spy, "--pss", "--until", "1.5", process.pid)
+        process.kill()
+    known = figures["pss"]["peak"] >= figures["rss"]["peak"] / 1.03
+    assert known != any("so its largest value is not known" in text for text in figures["warnings"])
 
 
 def test_two_thousand_mappings_are_one_sum(spy, targets):

@@ -15,14 +15,6 @@ from waiting import wait_for
 
 
 @pytest.fixture
-def sleeper():
-    process = subprocess.Popen(["sleep", "600"])
-    yield process
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture
 def in_pid_namespace(program, assay):
     """in_pid_namespace(LINE): a shell line in a pid namespace, whose $0 is the program."""
     unshare = shutil.which("unshare")

@@ -240,6 +240,20 @@ def test_recursion_is_one_row_that_is_never_above_the_whole(assay, tmp_path):
     assert "fib  /home/me/src/prog.py:1 (recursive)" in assay("tree", path).stdout
 
 
+def test_recursive_calls_are_divided_among_callers_and_marked(assay, tmp_path):
+    main, other, fib = fn("main"), fn("other"), fn("fib")
+    path = tmp_path / "r.prof"
+    path.write_bytes(marshal.dumps({
+        main: (1, 1, 1.0, 9.0, {}),
+        other: (1, 1, 1.0, 2.0, {}),
+        fib: (2, 92, 9.0, 9.0, {main: (1, 1, 2.0, 8.0), other: (1, 1, 1.0, 1.0), fib: (90, 0, 6.0, 7.0)}),
+    }))
+    rows = [row for row in rows_of(assay, path) if row["function"] == "fib"]
+    assert [(row["calls"], row["calls_estimated"], row["estimated"]) for row in rows] == \
+        [(81, True, False), (11, True, False)]
+    assert "~81" in assay("tree", path).stdout
+
+
 def deep_profile(path, levels, leaves):
     """Each level calls the next one, and a leaf where there are leaves; each of them costs 10 ms."""
     functions, before, step = {}, None, 0.02 if leaves else 0.01
@@ -260,6 +274,12 @@ def test_lines_fit_the_terminal_at_any_depth(program, tmp_path):
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= columns
         assert "[199]" in text and "_199" in text
+
+
+def test_lines_with_marks_fit_a_narrow_terminal(program, tmp_path):
+    text = on_terminal(program, ["tree", PSTATS / "stdlib.prof", "--min-share", "0"], 60, tmp_path, NO_COLOR="1")
+    assert max(map(len, text.splitlines())) <= 60
+    assert "(rec.)" in text
 
 
 def test_a_deep_chain_of_only_calls_needs_no_level_for_each(program, tmp_path):

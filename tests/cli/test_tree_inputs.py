@@ -163,6 +163,9 @@ def test_an_event_is_chosen_and_a_wrong_one_told_what_there_is(assay, tmp_path):
     assert got.stderr == f"assay tree: {file}: line 1: there is no event 'Bc'; it has: Ir, Dr\n"
     file.write_text("main 1\n")
     assert assay("tree", file, "--event", "Bc").status == 2
+    profile = DATA / "pstats" / "fct4.prof"
+    got = assay("tree", profile, "--event", "Bc")
+    assert (got.status, got.stderr) == (2, f"assay tree: {profile}: profiles of Python have no events to choose from\n")
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"Dear reader,\n", b"\x89HDF\r\n\x1a\n", b"{", b"{}", b"[]",

@@ -190,7 +190,8 @@ static void sums_of_counts_end_at_the_largest(void **state)
 	static const char ways[] = HEAD "nodes\t2\n" NODE("a") NODE("b") "edges\t0\nways\t3\n"
 					"w\t0\t0\t1\t9223372036854775807\nw\t1\t1\t1\t9223372036854775807\n"
 					"w\t2\t0\t1\t9223372036854775807\nend\n";
-	static const char edges[] = HEAD "nodes\t2\n" NODE("a") NODE("b") "edges\t2\ne\t0\t1\t1\t3\t0\t1\n"
+	static const char edges[] = HEAD "nodes\t2\nn\tf\t1\ta\t-\t1\t1\t0\t1\n" NODE("b")
+					 "edges\t2\ne\t0\t1\t1\t3\t0\t1\n"
 					 "e\t1\t1\t1\t9223372036854775807\t0\t0\nways\t0\nend\n";
 	const struct graph_tree_options options = {.root = GRAPH_NONE, .sort = GRAPH_BY_CUMULATIVE};
 	struct graph_tree tree = {0};

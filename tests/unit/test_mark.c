@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <assay.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "descriptors.h"
 #include "scratch.h"
 
 static char text[1 << 20];
@@ -184,18 +184,6 @@ static void a_child_without_any_descriptor_marks_as_well(void **state)
 	assert_non_null(strstr(markers(), " before\n"));
 	assert_non_null(strstr(text, " daemon\n"));
 	assert_non_null(strstr(text, " after\n"));
-}
-
-static size_t open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 static void errno_and_descriptors_are_as_before(void **state)

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <assay.h>
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "descriptors.h"
 #include "judge/timing.h"
 
 static const struct assay_measure_options few = {.repeat = 8, .number = 2000, .warmup = 1, .div_by_number = 1};
@@ -49,18 +49,6 @@ static void busy(void *ns)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		until = until ? until : now.tv_sec * INT64_C(1000000000) + now.tv_nsec + *(const int64_t *)ns;
 	} while (now.tv_sec * INT64_C(1000000000) + now.tv_nsec < until);
-}
-
-static size_t open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static void a_function_is_called_as_often_as_asked(void **state)

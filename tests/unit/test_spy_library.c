@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptors.h"
+
 #define MIB (INT64_C(1) << 20)
 
 static void sleep_ms(long ms)
@@ -36,18 +38,6 @@ static void spike(size_t mib)
 	for (size_t i = 0; i < mib << 20; i += 4096)
 		at[i] = 1;
 	munmap(at, mib << 20);
-}
-
-static size_t count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
 }
 
 /* Whether it is a spy that this host's library has started. Those that have ended have no arguments. */
@@ -163,7 +153,7 @@ static void what_cannot_be_watched_is_named(void **state)
 
 static void nothing_is_left_behind(void **state)
 {
-	size_t before = count_descriptors();
+	size_t before = open_descriptors();
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
@@ -173,7 +163,7 @@ static void nothing_is_left_behind(void **state)
 		assert_null(assay_spy_start(2147483646, 0, 0));
 		assert_int_equal(errno, EXDEV);
 	}
-	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(open_descriptors(), before);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(find_spy(getpid()), 0);
 }

@@ -3,28 +3,28 @@
  *   prompt eval time =     165.73 ms /    68 tokens (    2.44 ms per token,   410.30 tokens per second)
  *          eval time =     137.66 ms /    15 runs   (    9.18 ms per token,   108.96 tokens per second)
  *         total time =     305.09 ms /    83 tokens */
-#ifndef ASSAY_ENGINE_TIMING_H
-#define ASSAY_ENGINE_TIMING_H
+#ifndef ASSAY_ENGINE_PRINTED_TIME_H
+#define ASSAY_ENGINE_PRINTED_TIME_H
 
 #include "engine/engine.h"
 
-enum timing_kind { TIMING_NONE, TIMING_PROMPT, TIMING_EVAL, TIMING_TOTAL, TIMING_SAMPLING, TIMING_LOAD };
+enum printed_kind { PRINTED_NONE, PRINTED_PROMPT, PRINTED_EVAL, PRINTED_TOTAL, PRINTED_SAMPLING, PRINTED_LOAD };
 
-struct timing {
-	enum timing_kind kind;
+struct printed_time {
+	enum printed_kind kind;
 	double ms;     /* NaN where 0.00 was printed, which means that nothing was measured */
 	int64_t count; /* tokens or runs; -1 where there are none */
 	double per_s;  /* as printed; NaN where none is, where it is inf or nan, or where ms is */
 };
 
-/* The line's timing; kind TIMING_NONE where it has none. */
-struct timing timing_read(const struct log_line *line);
+/* The line's timing; kind PRINTED_NONE where it has none. */
+struct printed_time printed_time_read(const struct log_line *line);
 
 /* Puts a prompt's or a generation's timing where it belongs; other kinds are passed over. */
-void timing_store(const struct timing *timing, struct engine_request *request);
+void printed_time_store(const struct printed_time *printed, struct engine_request *request);
 
 /* Milliseconds as printed, in ns, whatever nonsense was printed. */
-int64_t timing_ns(double ms);
+int64_t printed_time_ns(double ms);
 
 /* sum(rate * ms) / sum(ms). Of a single rate: that rate to the last digit. */
 struct rate_mean {
