@@ -85,7 +85,8 @@ static void put_doubt(const struct spy_result *r, const struct spy_subject *s, s
 		buf_printf(out, "; at most %s, the kernel's high-water mark, which may be older than this watch",
 			   units_bytes((double)r->peak_above).text);
 	else
-		buf_puts(out, "; nothing tells what was between the readings");
+		buf_printf(out, "; nothing tells %s between the readings",
+			   !r->peak_from_mark ? "what was" : s->tree ? "what all had together" : "what more there was");
 }
 
 void spy_peak_words(const struct spy_result *r, const struct spy_subject *s, struct buf *out)
