@@ -11,7 +11,7 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 static inline bool is_ready(const struct calls_thread *t)
 {
-	const struct calls *c = atomic_load_explicit(&calls_now, memory_order_relaxed);
+	const struct calls *c = atomic_load_explicit(&calls_now, memory_order_acquire);
 
 	return LIKELY(t->run == atomic_load_explicit(&c->run, memory_order_acquire) && t->run != 0 && t->busy == 0);
 }
