@@ -102,7 +102,7 @@ static int make(pid_t command, pid_t helper, struct process_table *table, struct
 
 int tree_new(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
 {
-	struct tree *t;
+	struct tree *t = NULL;
 	struct error why;
 
 	if (make(command, helper, table, &t, err) < 0)
@@ -119,7 +119,7 @@ static void scan_now(struct tree *t, int64_t now);
 
 int tree_new_running(pid_t command, pid_t helper, struct process_table *table, struct tree **ret, struct error *err)
 {
-	struct tree *t;
+	struct tree *t = NULL;
 	struct error why;
 
 	if (make(command, helper, table, &t, err) < 0)

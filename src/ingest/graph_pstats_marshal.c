@@ -142,7 +142,7 @@ static int skip_long(struct scan *s, size_t begin)
 static int skip_text_floats(struct scan *s, size_t begin, unsigned count)
 {
 	for (; count > 0; count--) {
-		uint32_t length;
+		uint32_t length = 0;
 
 		if (read_count(s, begin, true, &length) < 0 || skip_bytes(s, begin, length) < 0)
 			return -1;

@@ -327,7 +327,7 @@ bool thread_file_window(struct thread *t)
 	uint64_t size, from = t->grown;
 	bool first = t->window == NULL;
 	char *window = NULL;
-	int fd, failed;
+	int fd = -1, failed;
 
 	if (!thread_file_may_grow(t))
 		return false;
@@ -395,7 +395,7 @@ bool thread_file_buckets(struct thread *t, uint32_t id)
 	uint64_t size = BUCKET_CHUNK * REGION_BUCKETS * sizeof(uint64_t);
 	uint64_t from = t->shown->buckets_offset + id / BUCKET_CHUNK * size;
 	uint64_t *chunk = NULL;
-	int fd;
+	int fd = -1;
 
 	if (t->no_buckets)
 		return false;
