@@ -58,7 +58,7 @@ def way_of(rows, row):
     while row is not None:
         names.append(row["function"])
         row = rows[row["parent"]] if row["parent"] is not None else None
-    return "/".join(reversed(names))
+    return " > ".join(reversed(names))
 
 
 def on_terminal(program, args, columns, cwd, **env):
@@ -91,12 +91,12 @@ def test_the_tree_is_told_with_shares_and_what_is_an_estimate(assay, shared, gol
 def test_figures_below_a_shared_function_are_divided_by_what_its_callers_spent_below_it(assay, shared):
     rows = rows_of(assay, shared)
     by_way = {way_of(rows, row): row for row in rows}
-    assert by_way["main/work/read"]["total"] == 4 and not by_way["main/work/read"]["estimated"]
-    assert by_way["main/work/read/seek"]["total"] == pytest.approx(2.5)
-    assert by_way["main/load/read/seek"]["total"] == pytest.approx(1.5)
-    assert by_way["main/load/read/seek"]["estimated"]
-    assert by_way["main/work"]["share"] == pytest.approx(0.6)
-    assert by_way["main/work/read"]["share_of_parent"] == pytest.approx(4 / 6)
+    assert by_way["main > work > read"]["total"] == 4 and not by_way["main/work/read"]["estimated"]
+    assert by_way["main > work > read > seek"]["total"] == pytest.approx(2.5)
+    assert by_way["main > load > read > seek"]["total"] == pytest.approx(1.5)
+    assert by_way["main > load > read > seek"]["estimated"]
+    assert by_way["main > work"]["share"] == pytest.approx(0.6)
+    assert by_way["main > work > read"]["share_of_parent"] == pytest.approx(4 / 6)
     assert [row["depth"] for row in rows] == [0, 1, 2, 3, 1, 2, 3]
 
 
