@@ -91,7 +91,7 @@ def test_the_tree_is_told_with_shares_and_what_is_an_estimate(assay, shared, gol
 def test_figures_below_a_shared_function_are_divided_by_what_its_callers_spent_below_it(assay, shared):
     rows = rows_of(assay, shared)
     by_way = {way_of(rows, row): row for row in rows}
-    assert by_way["main > work > read"]["total"] == 4 and not by_way["main/work/read"]["estimated"]
+    assert by_way["main > work > read"]["total"] == 4 and not by_way["main > work > read"]["estimated"]
     assert by_way["main > work > read > seek"]["total"] == pytest.approx(2.5)
     assert by_way["main > load > read > seek"]["total"] == pytest.approx(1.5)
     assert by_way["main > load > read > seek"]["estimated"]
